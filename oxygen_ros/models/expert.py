@@ -1,0 +1,109 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The action expert: noise to actions in a fixed number of Euler steps (flow matching)."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from oxygen_ros.models.architecture import Architecture
+from oxygen_ros.models.attention import ViewAttention
+from oxygen_ros.models.layers import Attention
+from oxygen_ros.models.layers import DecoderLayer
+from oxygen_ros.models.layers import Modulation
+from oxygen_ros.models.layers import Rotary
+from oxygen_ros.models.linear import Linear
+from oxygen_ros.models.pool import KVPool
+from oxygen_ros.models.segment import Segment
+
+
+class ActionExpert(nn.Module):
+    """A decoder whose rows are the actions of one chunk; reads the prefix, never writes it."""
+
+    def __init__(self, architecture: Architecture):
+        super().__init__()
+        self.architecture = architecture
+        self.size = size = architecture.expert
+        width = size.width
+        self.action_in = Linear(architecture.action_dim, width, bias=True)
+        self.action_out = Linear(width, architecture.action_dim, bias=True)
+        self.time_in = Linear(width, width, bias=True)
+        self.time_out = Linear(width, width, bias=True)
+        self.layers = nn.ModuleList(DecoderLayer(size) for _ in range(size.depth))
+        # One per norm: two per layer, then the final one.
+        self.modulations = nn.ModuleList(
+            Linear(width, 3 * width, bias=True) for _ in range(2 * size.depth + 1))
+        self._tables: dict[int, list[list[Modulation]]] = {}
+
+    def tabulate(self, num_steps: int) -> None:
+        """
+        Compute everything that depends on the step only: time embedding and modulation.
+
+        Called once per number of steps after the weights are final; new weights need a new call.
+        """
+        device = self.action_in.weight.device
+        times = 1 - torch.arange(num_steps, dtype=torch.float64, device=device) / num_steps
+        condition = self._embed_time(times.float()).to(self.time_in.weight.dtype)
+        condition = functional.silu(self.time_in(condition))
+        condition = functional.silu(self.time_out(condition))
+        steps: list[list[Modulation]] = [[] for _ in range(num_steps)]
+        for dense in self.modulations:
+            scale, shift, gate = dense(condition).contiguous().chunk(3, dim=-1)
+            for step, parts in enumerate(zip((1 + scale).unbind(), shift.unbind(), gate.unbind())):
+                steps[step].append(Modulation(*(part.contiguous() for part in parts)))
+        self._tables[num_steps] = steps
+
+    def denoise(self, noise: torch.Tensor, prefix: tuple[int, int], scratch: int, position: int,
+                pool: KVPool, num_steps: int) -> torch.Tensor:
+        """
+        Return actions [horizon, action_dim] for noise of the same shape.
+
+        prefix: pool rows [begin, end) to read. scratch: first of `horizon` pool rows to use;
+        directly behind the prefix the two are read as one view. position: of the first action.
+        """
+        rows = noise.shape[0]
+        segment = Segment(rows, scratch, start=position, context=(prefix,),
+                          num_bidirectional=rows)
+        return self.run(noise, ViewAttention((segment,), pool, num_heads=self.size.num_heads),
+                        num_steps)
+
+    def run(self, noise: torch.Tensor, attention: Attention, num_steps: int) -> torch.Tensor:
+        """Denoise with any attention back end; no host synchronisation inside."""
+        if num_steps not in self._tables:
+            self.tabulate(num_steps)
+        rotary = Rotary(attention.positions, self.size.head_dim, self.size.rope_theta)
+        actions = noise
+        for modulations in self._tables[num_steps]:
+            actions = actions - self._velocity(actions, attention, rotary, modulations) / num_steps
+        return actions
+
+    def _velocity(self, actions: torch.Tensor, attention: Attention, rotary: Rotary,
+                  modulations: list[Modulation]) -> torch.Tensor:
+        hidden = self.action_in(actions.to(self.action_in.weight.dtype))
+        for index, layer in enumerate(self.layers):
+            hidden = layer(hidden, index, attention, rotary,
+                           (modulations[2 * index], modulations[2 * index + 1]))
+        hidden = modulations[-1].norm(hidden, self.size.rms_norm_eps)
+        return self.action_out(hidden).to(actions.dtype)
+
+    def _embed_time(self, times: torch.Tensor) -> torch.Tensor:
+        """Return the sine-cosine embedding [steps, width]; float64 inside, as the model has it."""
+        low, high = self.architecture.min_period, self.architecture.max_period
+        fraction = torch.linspace(0, 1, self.size.width // 2, dtype=torch.float64,
+                                  device=times.device)
+        angles = times.double()[:, None] * (2 * math.pi / (low * (high / low) ** fraction))
+        return torch.cat((angles.sin(), angles.cos()), dim=-1).float()
