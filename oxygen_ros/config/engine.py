@@ -31,14 +31,18 @@ class SchedulerConfig:
     replan_hz: float = 10.0            # action chunks per second wanted; observations beyond it wait
     cost_quantile: float = 0.95        # predicted cost of a stage = this quantile of recent ones
     margin_s: float = 0.001            # kept free before the next action work
-    max_batch: int = 16                # rows of one decode step
+    max_batch: int = 16                # texts in one decode step
+    # 0: as many decode steps as fit in time. k: exactly k after every frame, frames as fast as
+    # they come; for benchmarks that compare policies at equal work, without any deadline.
+    steps_per_frame: int = 0
 
     def __post_init__(self):
         """Check every field."""
         require_range('replan_hz', self.replan_hz, 0.1, 500, 'Hz')
         require_range('cost_quantile', self.cost_quantile, 0.5, 0.999)
         require_range('margin_s', self.margin_s, 0, 1, 's')
-        require_range('max_batch', self.max_batch, 1, 256, 'rows')
+        require_range('max_batch', self.max_batch, 1, 256, 'texts')
+        require_range('steps_per_frame', self.steps_per_frame, 0, 10_000, 'steps')
 
 
 @dataclass(frozen=True)
