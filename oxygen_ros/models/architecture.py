@@ -97,7 +97,7 @@ def tiny(*, image_size: int = 56) -> Architecture:
     """Return the test size: 16 rows per camera, a few milliseconds per frame on a CPU."""
     return Architecture(
         vision=VisionArchitecture(48, 2, 4, 96, image_size=image_size),
-        text=TextArchitecture(64, 2, 128, 8, 1, 16, vocab_size=512),
+        text=TextArchitecture(64, 2, 128, 8, 1, 16, vocab_size=1024),
         expert=ExpertArchitecture(32, 2, 64, 8, 1, 16))
 
 

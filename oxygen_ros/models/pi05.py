@@ -23,6 +23,8 @@ from oxygen_ros.models.expert import ActionExpert
 from oxygen_ros.models.segment import Segment
 from oxygen_ros.models.vision import VisionEncoder
 
+OUTPUTS = ('out.weight', 'down.weight')   # what a layer adds to the residual stream
+
 
 class Pi05(nn.Module):
     """A pi0.5-style vision-language-action model of any size; for inference only."""
@@ -68,7 +70,10 @@ class Pi05(nn.Module):
             elif 'q_proj' in name or 'k_proj' in name or 'qkv' in name:
                 value = value * 1.5 * fan_in ** -0.5
             else:
-                value = value * fan_in ** -0.5
+                # The head is tied to the embedding: layers must outweigh the residual stream,
+                # or every token predicts itself.
+                gain = 3 if name.startswith('backbone') and name.endswith(OUTPUTS) else 1
+                value = value * gain * fan_in ** -0.5
             weight.copy_(value)
         for dense in self.expert.modulations:
             # Gates around one keep every layer in play.

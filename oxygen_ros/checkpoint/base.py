@@ -1,0 +1,99 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""A model ready to run: weights, tokenizer, and the way from robot units to model units."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+import torch
+
+from oxygen_ros.checkpoint.images import prepare_images
+from oxygen_ros.checkpoint.prompt import MAX_TOKENS
+from oxygen_ros.checkpoint.prompt import prompt_ids
+from oxygen_ros.checkpoint.prompt import scaled_state
+from oxygen_ros.checkpoint.prompt import state_bins
+from oxygen_ros.checkpoint.tokenizer import TextTokenizer
+from oxygen_ros.config import RobotProfile
+from oxygen_ros.models.pi05 import Pi05
+from oxygen_ros.types import Observation
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """One observation as the model takes it; what is absent is not there, nothing is padded."""
+
+    images: torch.Tensor          # cpu float32 [n, 3, size, size] in [-1, 1], n may be 0
+    slots: tuple[str, ...]        # camera slot of each picture
+    token_ids: tuple[int, ...]    # task and state
+    num_image_rows: int           # prefix rows before the tokens
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the whole prefix."""
+        return self.num_image_rows + len(self.token_ids)
+
+
+@dataclass(frozen=True)
+class LoadedPolicy:
+    """What the engine runs. Not thread-safe: one engine owns it."""
+
+    name: str
+    trained: bool                     # False: weights are random, actions mean nothing
+    model: Pi05
+    tokenizer: TextTokenizer
+    prefix_mode: str
+    image_size: int
+    cameras: tuple[str, ...]          # slots in the order the model sees them
+    end_ids: tuple[int, ...]          # any of them ends a text
+    suppressed_ids: tuple[int, ...]   # never picked in free text; `choices` may still use them
+
+    @property
+    def horizon(self) -> int:
+        """Actions per chunk."""
+        return self.model.architecture.horizon
+
+    @property
+    def action_dim(self) -> int:
+        """Columns of the model's actions, of which a robot uses the first num_joints."""
+        return self.model.architecture.action_dim
+
+    @property
+    def max_prefix_rows(self) -> int:
+        """Most rows a prefix can have, to size the KV pool."""
+        return len(self.cameras) * self.model.architecture.vision.num_tokens + MAX_TOKENS
+
+    def prepare(self, observation: Observation, robot: RobotProfile) -> ModelInputs:
+        """Return the inputs of one observation."""
+        slots = tuple(slot for slot in self.cameras if slot in observation.images)
+        images = prepare_images([observation.images[slot] for slot in slots], self.image_size)
+        bins = state_bins(scaled_state(observation.state, robot))
+        return ModelInputs(
+            images=images, slots=slots,
+            token_ids=tuple(prompt_ids(self.tokenizer, observation.instruction, bins)),
+            num_image_rows=len(slots) * self.model.architecture.vision.num_tokens)
+
+    def robot_actions(self, model_actions: torch.Tensor | NDArray[np.float32],
+                      observation: Observation, robot: RobotProfile) -> NDArray[np.float32]:
+        """Return absolute joint targets [horizon, num_joints] in robot units."""
+        actions = np.asarray(model_actions.cpu() if torch.is_tensor(model_actions)
+                             else model_actions, np.float64)
+        actions = actions[:, :len(robot.joints)] * robot.scale
+        if robot.action_space == 'joint_delta':
+            actions = actions + observation.state
+        return actions.astype(np.float32)
+
+    def suffix_ids(self, text: str) -> list[int]:
+        """Return the ids of a private prompt that follows the shared prefix; may be empty."""
+        return self.tokenizer.encode(text)

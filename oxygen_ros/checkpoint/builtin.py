@@ -1,0 +1,55 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+"""Models with seeded random weights: every path runs with no download, but nothing is known."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from oxygen_ros.checkpoint.base import LoadedPolicy
+from oxygen_ros.checkpoint.tiny_vocabulary import is_word
+from oxygen_ros.checkpoint.tokenizer import TextTokenizer
+from oxygen_ros.config import ConfigError
+from oxygen_ros.config import EngineConfig
+from oxygen_ros.config import RobotProfile
+from oxygen_ros.models import architecture
+from oxygen_ros.models.pi05 import Pi05
+
+PREFIX = 'builtin:'
+SIZES = {'tiny': architecture.tiny, 'mid': architecture.mid}
+
+
+def load_builtin(name: str, engine_config: EngineConfig, robot: RobotProfile,
+                 on_progress: Callable[[str], None]) -> LoadedPolicy:
+    """Build 'builtin:<size>' with weights drawn from the configured seed."""
+    size = name[len(PREFIX):]
+    if size not in SIZES:
+        raise ConfigError(f'checkpoint {name!r} is not known; choose one of: '
+                          f'{", ".join(PREFIX + known for known in SIZES)}')
+    tokenizer = TextTokenizer(Path(__file__).with_name('tiny_tokenizer.json'))
+    sizes = SIZES[size]()
+    on_progress(f'building {name} with random weights')
+    model = Pi05(sizes)
+    model.random_weights(engine_config.seed)
+    model.to(torch.device(engine_config.device))
+    model.expert.tabulate(engine_config.num_denoise_steps)
+    allowed = {index for index, piece in enumerate(tokenizer.pieces) if is_word(piece)}
+    allowed.add(tokenizer.eos_id)
+    return LoadedPolicy(
+        name=name, trained=False, model=model, tokenizer=tokenizer,
+        prefix_mode=sizes.prefix_mode, image_size=sizes.vision.image_size,
+        cameras=robot.camera_slots, end_ids=(tokenizer.eos_id,),
+        suppressed_ids=tuple(index for index in range(sizes.text.vocab_size)
+                             if index not in allowed))
