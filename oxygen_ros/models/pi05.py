@@ -68,11 +68,11 @@ class Pi05(nn.Module):
             elif weight.dim() == 1:
                 value = value * 0.1
             elif 'q_proj' in name or 'k_proj' in name or 'qkv' in name:
-                value = value * 1.5 * fan_in ** -0.5
+                value = value * 2 * fan_in ** -0.5
             else:
                 # The head is tied to the embedding: layers must outweigh the residual stream,
                 # or every token predicts itself.
-                gain = 3 if name.startswith('backbone') and name.endswith(OUTPUTS) else 1
+                gain = 6 if name.startswith('backbone') and name.endswith(OUTPUTS) else 1
                 value = value * gain * fan_in ** -0.5
             weight.copy_(value)
         for dense in self.expert.modulations:
