@@ -1,0 +1,114 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Standing tasks: which texts the engine starts by itself on a new frame."""
+
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import numpy as np
+
+from oxygen_ros.config import StandingTask
+from oxygen_ros.types import LanguageRequest
+from oxygen_ros.types import Observation
+from oxygen_ros.types import Sampling
+
+# Pictures are compared on a grid of this many points per side: enough to see an object move,
+# little enough to cost nothing next to a camera picture.
+GRID_POINTS = 24
+# Mean change over the grid (of 255) that counts as another scene; sensor noise stays below.
+SCENE_CHANGE = 4.0
+
+
+class TaskTriggers:
+    """
+    Turns standing tasks into requests, each with an id never used before.
+
+    A task has at most one text running or queued unless it allows overlap, so that a slow
+    machine writes fewer texts instead of ever more late ones.
+    """
+
+    def __init__(self, tasks: Sequence[StandingTask] = (), *, seed: int = 0):
+        self._seed = seed
+        self._count = 0                              # of texts started, over all tasks
+        self._last_s: dict[str, float] = {}          # start of the last text, by task
+        self._last_scene: dict[str, tuple] = {}      # what the last text was about, by task
+        self.tasks = tuple(tasks)
+
+    def set(self, tasks: Sequence[StandingTask]) -> None:
+        """Replace the tasks; those that stay keep their rhythm."""
+        self.tasks = tuple(tasks)
+        names = {task.name for task in tasks}
+        for memory in (self._last_s, self._last_scene):
+            for name in [name for name in memory if name not in names]:
+                del memory[name]
+
+    def reset(self) -> None:
+        """Forget when and about what tasks last spoke: a new episode starts."""
+        self._last_s.clear()
+        self._last_scene.clear()
+
+    def due(self, observation: Observation, now_s: float,
+            is_open: Callable[[str], bool]) -> list[LanguageRequest]:
+        """Return the requests to start on this frame; is_open(task) says whether one is open."""
+        requests = []
+        for task in self.tasks:
+            if is_open(task.name) and not task.overlap:
+                continue
+            if self._triggered(task, observation, now_s):
+                requests.append(self._request(task))
+        return requests
+
+    def _triggered(self, task: StandingTask, observation: Observation, now_s: float) -> bool:
+        if task.trigger == 'every_s':
+            last_s = self._last_s.get(task.name)
+            if last_s is not None and now_s < last_s + task.period_s:
+                return False
+            # On the grid of the period, so that frame jitter does not slow the rhythm down.
+            late_s = 0.0 if last_s is None else (now_s - last_s) % task.period_s
+            self._last_s[task.name] = now_s - late_s
+        elif task.trigger == 'on_change':
+            scene = (observation.instruction, _thumbnails(observation))
+            if not _changed(self._last_scene.get(task.name), scene):
+                return False
+            self._last_scene[task.name] = scene
+        return True
+
+    def _request(self, task: StandingTask) -> LanguageRequest:
+        self._count += 1
+        return LanguageRequest(
+            request_id=f'{task.name}-{self._count}', task=task.name, prompt=task.prompt,
+            max_tokens=task.max_tokens, priority=task.priority,
+            sampling=Sampling(task.temperature, task.top_p, seed=self._seed + self._count),
+            stop=task.stop, expiry_s=task.expiry_s,
+            target_tokens_per_s=task.target_tokens_per_s, choices=task.choices)
+
+
+def _thumbnails(observation: Observation) -> dict[str, np.ndarray]:
+    """Return a coarse copy of every picture; a view would change with the shared memory."""
+    small = {}
+    for slot, image in observation.images.items():
+        rows, columns = (max(1, -(-size // GRID_POINTS)) for size in image.shape[:2])
+        small[slot] = image[::rows, ::columns].astype(np.int16)
+    return small
+
+
+def _changed(last: tuple | None, scene: tuple) -> bool:
+    if last is None or last[0] != scene[0] or last[1].keys() != scene[1].keys():
+        return True
+    for slot, image in scene[1].items():
+        before = last[1][slot]
+        if before.shape != image.shape or np.abs(before - image).mean() > SCENE_CHANGE:
+            return True
+    return False
