@@ -28,6 +28,7 @@ from oxygen_ros.models import architecture
 from oxygen_ros.models.pi05 import Pi05
 
 PREFIX = 'builtin:'
+TOKENIZER_FILE = Path(__file__).with_name('tiny_tokenizer.json')
 SIZES = {'tiny': architecture.tiny, 'mid': architecture.mid}
 
 
@@ -38,7 +39,7 @@ def load_builtin(name: str, engine_config: EngineConfig, robot: RobotProfile,
     if size not in SIZES:
         raise ConfigError(f'checkpoint {name!r} is not known; choose one of: '
                           f'{", ".join(PREFIX + known for known in SIZES)}')
-    tokenizer = TextTokenizer(Path(__file__).with_name('tiny_tokenizer.json'))
+    tokenizer = TextTokenizer(TOKENIZER_FILE)
     sizes = SIZES[size]()
     on_progress(f'building {name} with random weights')
     model = Pi05(sizes)
