@@ -142,6 +142,7 @@ class Ready:
 
 @dataclass(frozen=True)
 class Failed:
-    """The engine cannot start; restarting would not help."""
+    """The engine ends itself because of an error."""
 
     message: str
+    permanent: bool = False          # True: starting it again would not help
