@@ -27,8 +27,9 @@ from oxygen_ros.policy.staleness import SourceMonitor
 from oxygen_ros.policy.stats import TickSnapshot
 from oxygen_ros.policy.stats import TickStats
 from oxygen_ros.policy.ticker import Ticker
+from oxygen_ros.policy.trace import TickTrace
 
 __all__ = [
     'ChunkBuffer', 'Controller', 'Fallback', 'JOINTS', 'Limits', 'SourceMonitor', 'TickSnapshot',
-    'TickStats', 'Ticker',
+    'TickStats', 'TickTrace', 'Ticker',
 ]

@@ -25,6 +25,8 @@ from oxygen_ros.config import ControlConfig
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import Cause
 
+_MAX_WAITING = 64  # chunks kept that are stamped ahead of the node clock
+
 
 @dataclass(frozen=True)
 class _Plan:
@@ -33,8 +35,7 @@ class _Plan:
     epoch: int
     generation: int                  # of the tick thread's `void` when this was written
     heard_frame_id: int              # newest frame whose chunk came, refused ones included
-    newest: ActionChunk | None = None
-    older: ActionChunk | None = None  # used until the newest one is due
+    chunks: tuple[ActionChunk, ...] = ()  # newest first; the last is the one due when written
     refused: Cause = Cause.NONE      # why the newest chunk that came is not in the plan
 
 
@@ -56,6 +57,7 @@ class ChunkBuffer:
         self.refused = {'not_finite': 0, 'wrong_size': 0, 'void_epoch': 0, 'out_of_order': 0}
         # Owned by the tick thread:
         self._generation = 0
+        self._time_ns = 0  # of the newest `at`
         self._using: ActionChunk | None = None
         self._offset = np.zeros(num_joints)  # from the new chunk to where the old one had led
         self._blend_left = 0
@@ -83,9 +85,9 @@ class ChunkBuffer:
                 return False
             actions.flags.writeable = False
             generation = self._generation
-            older = plan.newest if plan.generation == generation else None
+            older = self._still_needed(plan) if plan.generation == generation else ()
             self._plan = _Plan(plan.epoch, generation, chunk.frame_id,
-                               replace(chunk, actions=actions), older)
+                               (replace(chunk, actions=actions), *older))
         return True
 
     def invalidate(self, epoch: int) -> None:
@@ -110,6 +112,7 @@ class ChunkBuffer:
 
     def at(self, time_ns: int) -> tuple[NDArray[np.float64], ActionChunk, bool] | None:
         """Return (action due at time_ns, its chunk, whether that is the newest), None if none."""
+        self._time_ns = time_ns
         plan = self._plan
         chunk = self._due_chunk(plan, time_ns)
         action = None if chunk is None else self._action(chunk, time_ns)
@@ -126,7 +129,7 @@ class ChunkBuffer:
         plan = self._plan
         if plan.refused is not Cause.NONE:
             return plan.refused
-        if plan.newest is None or plan.generation != self._generation:
+        if not plan.chunks or plan.generation != self._generation:
             return Cause.STARTING
         return Cause.CHUNK_EXHAUSTED
 
@@ -136,13 +139,20 @@ class ChunkBuffer:
             return Cause.WRONG_SIZE
         return Cause.NONE if np.isfinite(actions).all() else Cause.NOT_FINITE
 
+    def _still_needed(self, plan: _Plan) -> tuple[ActionChunk, ...]:
+        """Return the chunk due now and those before it; more than one if a sensor clock leads."""
+        needed = []
+        for chunk in plan.chunks[:_MAX_WAITING]:
+            needed.append(chunk)
+            if self._time_ns >= chunk.stamp_ns:
+                break
+        return tuple(needed)
+
     def _due_chunk(self, plan: _Plan, time_ns: int) -> ActionChunk | None:
-        if plan.generation != self._generation:
-            return None
-        if plan.newest is not None and time_ns >= plan.newest.stamp_ns:
-            return plan.newest
-        if plan.older is not None and time_ns >= plan.older.stamp_ns:
-            return plan.older
+        if plan.generation == self._generation:
+            for chunk in plan.chunks:
+                if time_ns >= chunk.stamp_ns:
+                    return chunk
         return None
 
     def _action(self, chunk: ActionChunk, time_ns: int) -> NDArray[np.float64] | None:

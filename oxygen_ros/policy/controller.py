@@ -66,6 +66,7 @@ class Controller:
         self._last_index = -1
         self._last_now_ns = 0
         self._num_still_ticks = 0
+        self._is_joining = True      # on the way to the actions after a start, fallback or stall
         self._rejected_frame_id = 0  # its chunk broke a limit: the rest of it is not tried
         self.num_clock_jumps = 0     # backwards; each dropped every chunk once
 
@@ -95,9 +96,9 @@ class Controller:
             raise ValueError('joint states are reported with measured(), which checks them')
         self.sources.seen(source, stamp_ns, now_ns)
 
-    def engine_state(self, is_alive: bool, cause: Cause = Cause.NONE) -> None:
+    def engine_state(self, alive: bool, cause: Cause = Cause.NONE) -> None:
         """Note whether the engine runs; a dead or hung one means fallback from the next tick."""
-        if is_alive:
+        if alive:
             self._engine_cause = Cause.NONE
         else:
             self._engine_cause = Cause.ENGINE_DEAD if cause is Cause.NONE else cause
@@ -137,6 +138,8 @@ class Controller:
         """Say in words what is behind a cause, for status texts; '' if there is no more to say."""
         if cause is Cause.STOP_REQUESTED:
             return f'stopped: {self._stop_reason}'
+        if cause is Cause.LIMIT:
+            return self.limits.describe()
         if cause in (Cause.JOINTS_STALE, Cause.CAMERA_STALE, Cause.CAMERA_FROZEN):
             source = self.sources.stale_source(now_ns)
             return '' if source is None else self.sources.describe(source, now_ns)
@@ -149,7 +152,8 @@ class Controller:
         number, is_active = self._activation
         if number != self._ticked_activation:
             self._start(number)
-        missed = self._last_index >= 0 and index > self._last_index + 1
+        if self._last_index >= 0 and index > self._last_index + 1:
+            self._is_joining = True
         cause = self._clock_trouble(now_ns, index)
         self._last_index = index
         if not is_active:
@@ -159,7 +163,7 @@ class Controller:
         cause = cause or self._engine_cause or self._source_trouble(now_ns)
         if cause:
             return self._fall_back(cause, now_ns, index, lateness_ns)
-        return self._act(now_ns, index, lateness_ns, missed)
+        return self._act(now_ns, index, lateness_ns)
 
     def final_command(self) -> NDArray[np.float64] | None:
         """
@@ -173,20 +177,20 @@ class Controller:
         self._ticked_activation = number
         self._last = self._last_step = None
         self._last_index = -1
-        self._num_still_ticks = 0
+        self._is_joining = True
         self._rejected_frame_id = 0
         self._fallback.end()
         self.chunks.leave()
 
     def _clock_trouble(self, now_ns: int, index: int) -> Cause:
-        """Follow the node clock; a jump backwards makes every planned action one of another time."""
+        """Follow the node clock; after a jump backwards every chunk is one of another time."""
         if now_ns < self._last_now_ns - _JUMP_NS:
             self.chunks.void()
             self.num_clock_jumps += 1
-        if now_ns == self._last_now_ns:
-            self._num_still_ticks += max(1, index - self._last_index)
-        else:
+        if now_ns != self._last_now_ns:
             self._num_still_ticks = 0
+        elif self._last_index >= 0:
+            self._num_still_ticks += max(1, index - self._last_index)
         self._last_now_ns = now_ns
         stopped = now_ns <= 0 or self._num_still_ticks >= self._max_still_ticks
         return Cause.WAITING_FOR_CLOCK if stopped else Cause.NONE
@@ -195,7 +199,7 @@ class Controller:
         source = self.sources.stale_source(now_ns)
         return Cause.NONE if source is None else self.sources.cause(source, now_ns)
 
-    def _act(self, now_ns: int, index: int, lateness_ns: int, missed: bool) -> TickResult:
+    def _act(self, now_ns: int, index: int, lateness_ns: int) -> TickResult:
         due = self.chunks.at(now_ns)
         if due is None:
             return self._fall_back(self.chunks.missing(), now_ns, index, lateness_ns)
@@ -204,10 +208,11 @@ class Controller:
             return self._fall_back(Cause.LIMIT, now_ns, index, lateness_ns)
         reference, is_first = self._reference()
         command, num_clamped, cause = self.limits.apply(
-            action, reference, first=is_first, joining=missed or self._fallback.is_running)
+            action, reference, first=is_first, joining=self._is_joining)
         if command is None:
             self._rejected_frame_id = chunk.frame_id
             return self._fall_back(cause, now_ns, index, lateness_ns)
+        self._is_joining = self._is_joining and num_clamped > 0
         self._fallback.end()
         self._sent(command)
         verdict = Verdict.FRESH if is_newest else Verdict.CARRIED
@@ -216,6 +221,7 @@ class Controller:
 
     def _fall_back(self, cause: Cause, now_ns: int, index: int, lateness_ns: int) -> TickResult:
         self.chunks.leave()
+        self._is_joining = True
         command = None
         # A message stamped zero or a start from a state long gone would be worse than silence.
         if now_ns > 0 and (self._last is not None or self.sources.is_fresh(JOINTS, now_ns)):
@@ -243,11 +249,12 @@ class Controller:
         """
         if self._last is None:
             return self._measured, True
-        if self._fallback.kind == 'none' and self._fallback.is_running:
-            if np.abs(self._last - self._measured).max() > self.limits.start_jump:
-                return self._measured, True
+        is_silent = self._fallback.kind == 'none' and self._fallback.is_running
+        if is_silent and np.abs(self._last - self._measured).max() > self.limits.start_jump:
+            return self._measured, True
         return self._last, False
 
     def _sent(self, command: NDArray[np.float64]) -> None:
+        command.flags.writeable = False  # the next step starts from it, whoever reads it meanwhile
         self._last_step = None if self._last is None else command - self._last
         self._last = command

@@ -46,8 +46,9 @@ class Limits:
                          for joint in profile.joints])
         self.step = np.minimum(velocity_step, step)  # unit per tick
         self.start_jump = profile.start_jump
-        self.clamped_per_joint = np.zeros(len(profile.joints), np.int64)
-        self.num_rejected = 0
+        self.clamped_per_joint = np.zeros(len(profile.joints), np.int64)   # ticks
+        self.rejected_per_joint = np.zeros(len(profile.joints), np.int64)  # actions
+        self._joint_names = profile.joint_names
         self._first_step = np.minimum(self.step, self.start_jump)
         self._tolerance = _ROUNDING * np.maximum(1.0, np.maximum(abs(self.lower), abs(self.upper)))
 
@@ -80,16 +81,22 @@ class Limits:
         """
         if not np.isfinite(target).all():
             return None, 0, Cause.NOT_FINITE
-        if self.mode == 'reject' and not self._acceptable(target, reference, first or joining):
-            self.num_rejected += 1
+        if self.mode == 'reject' and self._is_refused(target, reference, first or joining):
             return None, 0, Cause.LIMIT
         command = self.toward(target, reference, first=first)
         changed = np.abs(command - target) > self._tolerance
         self.clamped_per_joint += changed
         return command, int(np.count_nonzero(changed)), Cause.NONE
 
-    def _acceptable(self, target, reference, is_start: bool) -> bool:
-        inside = (target >= self.lower - self._tolerance) & (target <= self.upper + self._tolerance)
+    def describe(self) -> str:
+        """Name the joints whose limits actions broke, and how often; '' if none did."""
+        counts = self.rejected_per_joint + self.clamped_per_joint
+        return ', '.join(f'{name}: {count} times beyond a limit'
+                         for name, count in zip(self._joint_names, counts) if count)
+
+    def _is_refused(self, target, reference, is_start: bool) -> bool:
+        outside = np.abs(target - self.clip(target)) > self._tolerance
         allowed = np.maximum(self.step, self.start_jump) if is_start else self.step
-        near = np.abs(target - reference) <= allowed + self._tolerance
-        return bool((inside & near).all())
+        broken = outside | (np.abs(target - reference) > allowed + self._tolerance)
+        self.rejected_per_joint += broken
+        return bool(broken.any())

@@ -24,8 +24,6 @@ import time
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 # Another Python thread may keep the interpreter for this long before the tick gets it.
 _SWITCH_INTERVAL_S = 0.0005
-_COLLECT_EVERY_S = 1.0
-_COLLECT_ALL_EVERY = 30  # in collections of the young generations
 
 
 def request_priority(priority: int) -> str:
@@ -83,26 +81,15 @@ class QuietInterpreter:
         gc.freeze()  # what exists now lives on: no need to look at it again
         gc.disable()
         sys.setswitchinterval(min(self._switch_interval_s, _SWITCH_INTERVAL_S))
-        self._next_s = time.monotonic() + _COLLECT_EVERY_S
-        self._num_collections = 0
-        self._took_s = [0.0, 0.0]  # longest of late, young generations and all
+        self._chores = (_Collection(2, every_s=30.0), _Collection(1, every_s=1.0))
 
     def rest(self, free_s: float) -> None:
-        """Collect if it is time to and the last such collection fitted well into free_s."""
+        """Do one collection that is due, if it fits well into the free_s until the next tick."""
         now_s = time.monotonic()
-        if now_s < self._next_s:
-            return
-        is_full = self._num_collections % _COLLECT_ALL_EVERY == _COLLECT_ALL_EVERY - 1
-        overdue = now_s > self._next_s + 10 * _COLLECT_EVERY_S  # memory must stay bounded
-        if 2 * self._took_s[is_full] > free_s and not overdue:
-            is_full = False
-            if 2 * self._took_s[is_full] > free_s:
+        for chore in self._chores:
+            if now_s >= chore.due_s and chore.fits(free_s, now_s):
+                chore.run(now_s)
                 return
-        gc.collect(2 if is_full else 1)
-        took_s = time.monotonic() - now_s
-        self._took_s[is_full] = max(took_s, 0.9 * self._took_s[is_full])
-        self._num_collections += 1
-        self._next_s = now_s + _COLLECT_EVERY_S
 
     def end(self) -> None:
         """Give collection back to the interpreter."""
@@ -110,3 +97,23 @@ class QuietInterpreter:
         gc.unfreeze()
         if self._was_enabled:
             gc.enable()
+
+
+class _Collection:
+    """Garbage collection up to one generation, and how long it takes here."""
+
+    def __init__(self, generation: int, *, every_s: float):
+        self._generation = generation
+        self._every_s = every_s
+        self._took_s = 0.0  # longest of late
+        self.due_s = time.monotonic() + every_s
+
+    def fits(self, free_s: float, now_s: float) -> bool:
+        """Return whether to run in free_s; when long overdue always, for memory must not grow."""
+        return 2 * self._took_s <= free_s or now_s > self.due_s + 10 * self._every_s
+
+    def run(self, now_s: float) -> None:
+        """Collect, and learn how long it takes."""
+        gc.collect(self._generation)
+        self._took_s = max(time.monotonic() - now_s, 0.9 * self._took_s)
+        self.due_s = now_s + self._every_s

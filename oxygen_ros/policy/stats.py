@@ -75,8 +75,8 @@ class TickStats:
         """Count one tick; grid points between it and the last one were missed."""
         last = self._last
         # A grid that starts again at zero (another activation) has missed nothing.
-        previous = -1 if last is None or result.index <= last.index else last.index
-        self._num_missed += result.index - previous - 1
+        if last is not None and result.index > last.index:
+            self._num_missed += result.index - last.index - 1
         self._verdicts[result.verdict] += 1
         self._causes[result.cause] += 1
         self._num_commands += result.command is not None
