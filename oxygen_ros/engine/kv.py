@@ -265,6 +265,11 @@ class KVManager:
             prefixes=prefixes, generations=len(self._extents) - prefixes)
 
     @_managed
+    def forget_peak(self) -> None:
+        """Count the peak from what is used now."""
+        self._pages_peak = self._pages_used
+
+    @_managed
     def check_integrity(self) -> None:
         """Raise RuntimeError unless every page has at most one owner and every owner is real."""
         owner = [0] * self.num_pages

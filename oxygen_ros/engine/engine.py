@@ -1,0 +1,332 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The engine: one look per frame, the chunk first, text in the time that is left."""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from contextlib import contextmanager
+import hashlib
+import logging
+import threading
+
+import numpy as np
+import torch
+
+from oxygen_ros.checkpoint.base import LoadedPolicy
+from oxygen_ros.checkpoint.base import ModelInputs
+from oxygen_ros.clock import Clock
+from oxygen_ros.config import ConfigError
+from oxygen_ros.config import EngineConfig
+from oxygen_ros.config import RobotProfile
+from oxygen_ros.config import StandingTask
+from oxygen_ros.engine.baselines import BASELINES
+from oxygen_ros.engine.costs import CostModel
+from oxygen_ros.engine.kv import KVManager
+from oxygen_ros.engine.kv import Prefix
+from oxygen_ros.engine.kv import PrefixKey
+from oxygen_ros.engine.language import LanguageExecutor
+from oxygen_ros.engine.meter import Meter
+from oxygen_ros.engine.scheduler import Scheduler
+from oxygen_ros.engine.scheduler import step_rows
+from oxygen_ros.engine.tasks import TaskTriggers
+from oxygen_ros.models.pool import KVPool
+from oxygen_ros.types import ActionChunk
+from oxygen_ros.types import CycleReport
+from oxygen_ros.types import EndReason
+from oxygen_ros.types import LanguageRequest
+from oxygen_ros.types import Observation
+from oxygen_ros.types import TokenDelta
+
+PAGE_ROWS = 16
+SUFFIX_ROWS = 64   # per text, for its own prompt, where the pool size is chosen by the engine
+
+logger = logging.getLogger(__name__)
+
+Event = ActionChunk | TokenDelta | CycleReport
+
+
+def _never() -> bool:
+    return False
+
+
+class Engine:
+    """
+    Runs one policy on one robot; all methods are called from one thread.
+
+    `emit` receives events in order: the chunk of a frame, the pieces of texts, one CycleReport
+    at the end of a cycle that did anything. It must not block.
+    """
+
+    def __init__(self, policy: LoadedPolicy, robot: RobotProfile, config: EngineConfig, *,
+                 clock: Clock, emit: Callable[[Event], None]):
+        self.policy, self.robot, self.config = policy, robot, config
+        self._clock, self._emit, self._emit_lock = clock, emit, threading.Lock()
+        self.kv = make_manager(policy, config)
+        self.costs = CostModel(config.scheduler.cost_quantile)
+        self.scheduler = Scheduler(config.scheduler, self.costs)
+        self.language = LanguageExecutor(
+            policy, self.kv, num_texts=config.num_texts, max_text_tokens=config.max_text_tokens,
+            reserve_rows=frame_rows(policy), now_s=self.now_s)
+        self.triggers = TaskTriggers(seed=config.seed)
+        self.meter = Meter(self.now_s, self.costs)
+        self._epoch = 0
+        self._baseline = BASELINES.get(config.policy)
+        # The same noise for every frame: equal observations give equal actions.
+        noise = torch.Generator().manual_seed(config.seed)
+        self._noise = torch.randn(policy.horizon, policy.action_dim, generator=noise).to(
+            config.device)
+
+    def step(self, observation: Observation | None = None, *,
+             interrupted: Callable[[], bool] = _never) -> None:
+        """
+        Run one cycle: with a new observation encode, share, act; then speak while time is left.
+
+        interrupted() is asked before every decode step and says whether a newer observation
+        waits; it may itself call submit, cancel, set_tasks, reset and close.
+        """
+        with self._cycle(observation) as observation:
+            if self._baseline:
+                return self._baseline(self, observation)
+            if observation:
+                with self.encoded(observation) as prefix:   # once per frame, whatever the tasks
+                    self.share(prefix)                      # every text reads the same rows
+                    self.act(prefix, observation)           # the chunk leaves first
+            self.speak(interrupted)
+
+    @contextmanager
+    def encoded(self, observation: Observation, *, shared: bool = True) -> Iterator[Prefix]:
+        """Encode an observation; its prefix lives on after the block as long as texts read it."""
+        with self.meter.stage('encode'):
+            inputs = self.policy.prepare(observation, self.robot)
+            key = prefix_key(observation, inputs, self.policy.prefix_mode)
+            prefix = self.kv.retrieve(key) if shared else None
+            if prefix is None:
+                prefix = self._encode(observation, inputs, key)
+                if shared:
+                    self.kv.store(prefix)
+        try:
+            yield prefix
+        finally:
+            self.kv.release(prefix)
+
+    def share(self, prefix: Prefix, *, at_most: int | None = None) -> None:
+        """Start waiting texts on a frame: they hold its prefix, nothing is run or copied."""
+        self.emit_all(self.language.admit(prefix, at_most=at_most))
+
+    def act(self, prefix: Prefix, observation: Observation) -> None:
+        """Denoise one chunk and send it."""
+        begin, end = prefix.rows
+        with self.meter.stage('denoise'):
+            actions = self.policy.model.expert.denoise(
+                self._noise, (begin, end), end, prefix.num_rows, self.kv.pool,
+                self.config.num_denoise_steps)
+            actions = self.policy.robot_actions(actions, observation, self.robot)
+        self.emit_all([ActionChunk(
+            observation.frame_id, observation.stamp_ns, actions, 1 / self.robot.action_rate_hz,
+            observation.epoch, self.meter.encode_s, self.meter.denoise_s)])
+        self.scheduler.end_actions(self.now_s())
+
+    def speak(self, interrupted: Callable[[], bool] = _never) -> None:
+        """Run decode steps until the scheduler says stop; an observation waits for one at most."""
+        while True:
+            waiting = interrupted()
+            self.expire()
+            texts = [text.view() for text in self.language.running]
+            chosen = self.scheduler.plan_decode(self.now_s(), texts, observation_waiting=waiting)
+            if not chosen:
+                return
+            with self.meter.stage('decode', batch=step_rows(texts, chosen)):
+                deltas = self.language.step(chosen)
+            self.emit_all(deltas)
+
+    def speak_to_end(self) -> None:
+        """Run decode steps until every text has ended; what the baselines do in every frame."""
+        while self.language.running:
+            self.expire()
+            texts = [text.view() for text in self.language.running]
+            chosen = [text.request_id for text in texts][:self.config.scheduler.max_batch]
+            if chosen:
+                with self.meter.stage('decode', batch=step_rows(texts, chosen)):
+                    deltas = self.language.step(chosen)
+                self.emit_all(deltas)
+
+    def expire(self) -> None:
+        """End the texts, running or waiting, whose time is over."""
+        texts = [text.view() for text in self.language.running + self.language.queued]
+        self.emit_all(self.language.expire(self.scheduler.expired(self.now_s(), texts)))
+
+    def submit(self, request: LanguageRequest) -> None:
+        """Start a text on the next encoded frame."""
+        self.emit_all(self.language.submit(request))
+
+    def cancel(self, request_id: str) -> None:
+        """End a text before its next decode step; unknown ids are ignored."""
+        self.emit_all(self.language.cancel(request_id, detail='cancelled on request'))
+
+    def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
+        """Replace the standing tasks; open texts of tasks that are gone end."""
+        gone = {task.name for task in self.triggers.tasks} - {task.name for task in tasks}
+        self.triggers.set(tasks)
+        for text in self.language.running + self.language.queued:
+            if text.request.task in gone:
+                self.emit_all(self.language.cancel(text.request_id, detail='its task was removed'))
+
+    def reset(self, epoch: int) -> None:
+        """End every text and forget every frame; observations of an older epoch are ignored."""
+        self._epoch = epoch
+        self.emit_all(self.language.end_all(EndReason.CANCELLED, 'the episode was reset'))
+        self.triggers.reset()
+        self.idle_check()
+
+    def close(self) -> None:
+        """End every text; the engine may be dropped afterwards."""
+        self.triggers.set(())
+        self.emit_all(self.language.end_all(EndReason.CANCELLED, 'the engine was closed'))
+
+    @property
+    def busy(self) -> bool:
+        """Whether step() without an observation has text to go on with."""
+        return bool(self.language.running)
+
+    def idle_s(self) -> float | None:
+        """Return for how long step() without an observation would do nothing; None: no text."""
+        texts = [text.view() for text in self.language.running]
+        now_s = self.now_s()
+        at_s = self.scheduler.next_decode_s(now_s, texts)
+        return None if at_s is None else max(0.0, at_s - now_s)
+
+    def frame_due_s(self) -> float:
+        """Return how long an observation should wait for the configured replan rate; 0 = due."""
+        now_s = self.now_s()
+        return max(0.0, self.scheduler.next_frame_s(now_s) - now_s)
+
+    def idle_check(self) -> None:
+        """Raise RuntimeError if rows are owned although no text is open."""
+        self.kv.check_integrity()
+        use = self.kv.stats()
+        if use.pages_used and not self.language.running:
+            raise RuntimeError(f'{use.pages_used} of {use.pages_total} KV pages are held by nobody')
+
+    def warm_up(self) -> None:
+        """Run every stage on an empty scene, so that first times and costs are known before use."""
+        emit, self._emit = self._emit, lambda event: None
+        try:
+            for recording in (False, True):   # the first round pays for first times
+                self.meter.recording = recording
+                for num_texts in {1, self.config.num_texts}:
+                    self._rehearse(num_texts)
+        finally:
+            self._emit, self.meter.recording = emit, True
+        self.meter.restart()
+        self.kv.forget_peak()
+        self.language.num_tokens = 0
+
+    def now_s(self) -> float:
+        """Return the engine clock in seconds."""
+        return self._clock.now_ns() * 1e-9
+
+    def emit_all(self, events: Sequence[Event]) -> None:
+        """Send events, one thread at a time."""
+        for event in events:
+            with self._emit_lock:
+                self._emit(event)
+
+    def start_tasks(self, observation: Observation) -> None:
+        """Queue the texts that standing tasks want about this frame."""
+        for request in self.triggers.due(observation, self.now_s(), self.language.is_open):
+            self.submit(request)
+
+    @contextmanager
+    def _cycle(self, observation: Observation | None) -> Iterator[Observation | None]:
+        """Wrap a cycle: what is void is dropped, due tasks are queued, the report goes out."""
+        if observation and observation.epoch < self._epoch:
+            observation = None
+        self.meter.begin()
+        tokens, manager_s = self.language.num_tokens, self.kv.spent_s
+        if observation:
+            self.meter.frames += 1
+            self.scheduler.begin_frame(self.now_s())
+            self.start_tasks(observation)
+        with torch.inference_mode():
+            yield observation
+        if observation or self.meter.decode_steps:
+            frame_id = observation.frame_id if observation else 0
+            self.emit_all([self._report(frame_id, tokens, manager_s)])
+
+    def _report(self, frame_id: int, tokens: int, manager_s: float) -> CycleReport:
+        plan, meter = self.scheduler.report(), self.meter
+        return CycleReport(
+            frame_id, meter.encodes, meter.frames, meter.encode_s, meter.denoise_s,
+            meter.decode_s, meter.decode_steps, self.language.num_tokens - tokens,
+            len(self.language.running), len(self.language.queued), self.kv.stats(),
+            self.kv.spent_s - manager_s, plan.rates_met, plan.detail)
+
+    def _encode(self, observation: Observation, inputs: ModelInputs, key: PrefixKey) -> Prefix:
+        model, rows = self.policy.model, inputs.num_rows
+        extent = self.kv.acquire(rows + self.policy.horizon, kind='prefix')
+        try:
+            hidden = model.embed_prefix(inputs.images.to(self.config.device),
+                                        list(inputs.token_ids))
+            segment = model.prefix_segment(rows, num_image_rows=inputs.num_image_rows,
+                                           write=extent.start)
+            hidden = model.backbone.forward(hidden, (segment,), self.kv.pool)
+        except BaseException:
+            self.kv.release(extent)
+            raise
+        self.meter.count_encode()
+        return Prefix(key, extent, rows, observation.stamp_ns, hidden[-1:].clone())
+
+    def _rehearse(self, num_texts: int) -> None:
+        robot = self.robot
+        observation = Observation(
+            0, 0, {slot: np.zeros((48, 64, 3), np.uint8) for slot in self.policy.cameras},
+            np.zeros(len(robot.joints), np.float32), robot.instruction)
+        for index in range(num_texts):
+            self.submit(LanguageRequest(f'warm-up-{index}', 'warm-up', 'Task:', max_tokens=3))
+        with torch.inference_mode():
+            with self.encoded(observation, shared=False) as prefix:
+                self.share(prefix)
+                self.act(prefix, observation)
+            self.speak_to_end()
+
+
+def frame_rows(policy: LoadedPolicy) -> int:
+    """Return the rows the largest prefix and its actions need."""
+    return policy.max_prefix_rows + policy.horizon
+
+
+def make_manager(policy: LoadedPolicy, config: EngineConfig) -> KVManager:
+    """Return the KV manager with its pool; ConfigError if not even actions would fit."""
+    def pages(num_rows: int) -> int:
+        return -(-num_rows // PAGE_ROWS)
+
+    frame, text = pages(frame_rows(policy)), pages(SUFFIX_ROWS + config.max_text_tokens)
+    # Every text on a frame of its own, one frame being encoded, and one kept free for the next.
+    total = config.pool_tokens // PAGE_ROWS or config.num_texts * (frame + text) + 2 * frame
+    needed = frame * (2 if config.policy == 'parallel' else 1)
+    if total < needed:
+        raise ConfigError(f'pool_tokens is {config.pool_tokens}; the frames of {policy.name} need '
+                          f'{needed * PAGE_ROWS}, set that or more, or 0 to have it chosen')
+    pool = KVPool(policy.model.architecture, total * PAGE_ROWS, device=config.device,
+                  dtype=policy.model.backbone.embedding.dtype)
+    return KVManager(pool, page_rows=PAGE_ROWS)
+
+
+def prefix_key(observation: Observation, inputs: ModelInputs, prefix_mode: str) -> PrefixKey:
+    """Return the key of everything a prefix depends on: every token, slot and pixel."""
+    digest = hashlib.sha256(repr((inputs.token_ids, inputs.slots)).encode())
+    digest.update(np.ascontiguousarray(inputs.images.numpy()).data)
+    return PrefixKey(observation.frame_id, prefix_mode, digest.digest())
