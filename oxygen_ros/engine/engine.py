@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 import hashlib
 import logging
+import math
 import threading
 
 import numpy as np
@@ -94,8 +95,9 @@ class Engine:
         """
         Run one cycle: with a new observation encode, share, act; then speak while time is left.
 
-        interrupted() is asked before every decode step and says whether a newer observation
-        waits; it may itself call submit, cancel, set_tasks, reset and close.
+        interrupted() is asked before every decode step: True ends the cycle, because an
+        observation that is due or a command waits. It may itself call submit, cancel, set_tasks,
+        reset and close.
         """
         with self._cycle(observation) as observation:
             if self._baseline:
@@ -141,11 +143,10 @@ class Engine:
 
     def speak(self, interrupted: Callable[[], bool] = _never) -> None:
         """Run decode steps until the scheduler says stop; an observation waits for one at most."""
-        while True:
-            waiting = interrupted()
+        while not interrupted():
             self.expire()
             texts = [text.view() for text in self.language.running]
-            chosen = self.scheduler.plan_decode(self.now_s(), texts, observation_waiting=waiting)
+            chosen = self.scheduler.plan_decode(self.now_s(), texts)
             if not chosen:
                 return
             with self.meter.stage('decode', batch=step_rows(texts, chosen)):
@@ -201,17 +202,16 @@ class Engine:
         """Whether step() without an observation has text to go on with."""
         return bool(self.language.running)
 
-    def idle_s(self) -> float | None:
-        """Return for how long step() without an observation would do nothing; None: no text."""
+    def next_work_s(self) -> float:
+        """Return for how long step() without an observation would do nothing, inf without text."""
         texts = [text.view() for text in self.language.running]
         now_s = self.now_s()
         at_s = self.scheduler.next_decode_s(now_s, texts)
-        return None if at_s is None else max(0.0, at_s - now_s)
+        return math.inf if at_s is None else max(0.0, at_s - now_s)
 
-    def frame_due_s(self) -> float:
-        """Return how long an observation should wait for the configured replan rate; 0 = due."""
-        now_s = self.now_s()
-        return max(0.0, self.scheduler.next_frame_s(now_s) - now_s)
+    def next_frame_s(self, now_s: float) -> float:
+        """Return when the next frame may start (engine clock) to keep the replan rate."""
+        return self.scheduler.next_frame_s(now_s)
 
     def idle_check(self) -> None:
         """Raise RuntimeError if rows are owned although no text is open."""
