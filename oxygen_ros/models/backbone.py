@@ -26,6 +26,9 @@ from oxygen_ros.models.layers import Attention
 from oxygen_ros.models.layers import DecoderLayer
 from oxygen_ros.models.layers import Modulation
 from oxygen_ros.models.layers import Rotary
+from oxygen_ros.models.linear import can_pack
+from oxygen_ros.models.linear import packed
+from oxygen_ros.models.linear import packed_product
 from oxygen_ros.models.linear import product
 from oxygen_ros.models.pool import KVPool
 from oxygen_ros.models.segment import Segment
@@ -46,6 +49,7 @@ class Backbone(nn.Module):
         self.layers = nn.ModuleList(DecoderLayer(size) for _ in range(size.depth))
         # Two norms per layer, then the final one; stored as in checkpoints, where 0 means 1.
         self.norms = nn.Parameter(torch.empty(2 * size.depth + 1, size.width))
+        self._packed_head = None
 
     def embed(self, token_ids: Sequence[int] | torch.Tensor) -> torch.Tensor:
         """Return [tokens, width]; pictures' rows enter the backbone without this scaling."""
@@ -71,4 +75,11 @@ class Backbone(nn.Module):
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return float32 [rows, vocab_size]; the head is tied to the embedding."""
+        if self._packed_head is not None:
+            return packed_product(hidden, self._packed_head).float()
         return product(hidden, self.embedding).float()
+
+    def pack_head(self) -> None:
+        """Keep a second, packed copy of the embedding as head, if this machine gains from it."""
+        if can_pack(self.embedding):
+            self._packed_head = packed(self.embedding)

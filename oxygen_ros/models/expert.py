@@ -55,9 +55,9 @@ class ActionExpert(nn.Module):
 
         Called once per number of steps after the weights are final; new weights need a new call.
         """
-        device = self.action_in.weight.device
+        device = self.action_in.bias.device
         times = 1 - torch.arange(num_steps, dtype=torch.float64, device=device) / num_steps
-        condition = self._embed_time(times.float()).to(self.time_in.weight.dtype)
+        condition = self._embed_time(times.float()).to(self.time_in.bias.dtype)
         condition = functional.silu(self.time_in(condition))
         condition = functional.silu(self.time_out(condition))
         steps: list[list[Modulation]] = [[] for _ in range(num_steps)]
@@ -93,7 +93,7 @@ class ActionExpert(nn.Module):
 
     def _velocity(self, actions: torch.Tensor, attention: Attention, rotary: Rotary,
                   modulations: list[Modulation]) -> torch.Tensor:
-        hidden = self.action_in(actions.to(self.action_in.weight.dtype))
+        hidden = self.action_in(actions.to(self.action_in.bias.dtype))
         for index, layer in enumerate(self.layers):
             hidden = layer(hidden, index, attention, rotary,
                            (modulations[2 * index], modulations[2 * index + 1]))

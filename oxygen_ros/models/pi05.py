@@ -20,6 +20,7 @@ from torch import nn
 from oxygen_ros.models.architecture import Architecture
 from oxygen_ros.models.backbone import Backbone
 from oxygen_ros.models.expert import ActionExpert
+from oxygen_ros.models.linear import pack_all
 from oxygen_ros.models.segment import Segment
 from oxygen_ros.models.vision import VisionEncoder
 
@@ -50,6 +51,12 @@ class Pi05(nn.Module):
         if not images.shape[0]:
             return text
         return torch.cat((self.vision.encode(images).to(text.dtype), text))
+
+    def optimize(self, *, num_steps: int) -> None:
+        """Lay out and tabulate for speed, once the weights are final and on their device."""
+        self.expert.tabulate(num_steps)
+        pack_all(self)
+        self.backbone.pack_head()
 
     def random_weights(self, seed: int) -> None:
         """

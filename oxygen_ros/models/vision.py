@@ -42,4 +42,4 @@ class VisionEncoder(nn.Module):
     def encode(self, images: torch.Tensor) -> torch.Tensor:
         """Return [n * num_tokens, width] for images float32 [n, 3, size, size] in [-1, 1]."""
         rows = self.tower(pixel_values=images).last_hidden_state
-        return self.projector(rows.flatten(0, 1).to(self.projector.weight.dtype))
+        return self.projector(rows.flatten(0, 1))
