@@ -1,0 +1,263 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""
+Plays recorded clips of a real robot onto the topics a live one would use.
+
+    oxygen play DIR [--clips 0,3] [--rate 5] [--loop] [--json FILE] [--ros-args -r __ns:=/robot]
+
+DIR holds episodes.json and episodes.npz: per clip the cameras' JPEG files, the end-effector state
+and the instruction. The pictures go out as they are, as CompressedImage; the node runs on them with
+robot profile `widowx`.
+"""
+
+import argparse
+from array import array
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
+import json
+from pathlib import Path
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
+from rclpy.qos import QoSProfile
+from rclpy.qos import ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import CompressedImage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+# Recorded camera -> topic of robot profile `widowx`.
+CAMERA_TOPICS = {'image_0': 'primary/image', 'image_1': 'secondary/image', 'image_2': 'wrist/image'}
+STATE_NAMES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw', 'gripper')
+RECORDED_HZ = 5.0
+POLL_S = 0.05
+
+
+class RecordingError(RuntimeError):
+    """The recording cannot be read; the message names the file and the remedy."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """One recorded episode."""
+
+    index: int
+    instruction: str
+    pictures: dict[str, list[bytes]]   # camera -> JPEG files, one per step
+    states: np.ndarray                 # float32 [steps, 7]
+
+    def __len__(self):
+        """Return the number of steps."""
+        return len(self.states)
+
+
+class Player(Node):
+    """Publishes steps; every message of a step carries one stamp."""
+
+    def __init__(self):
+        super().__init__('player')
+        reliable = QoSProfile(depth=20, reliability=ReliabilityPolicy.RELIABLE)
+        latched = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
+                             durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._cameras = {
+            camera: self.create_publisher(CompressedImage, f'{topic}/compressed', reliable)
+            for camera, topic in CAMERA_TOPICS.items()}
+        self._states = self.create_publisher(JointState, 'joint_states', reliable)
+        self._instruction = self.create_publisher(String, 'instruction', latched)
+
+    def has_listener(self) -> bool:
+        """Return whether anyone receives states and at least one camera."""
+        return self._states.get_subscription_count() > 0 and any(
+            publisher.get_subscription_count() for publisher in self._cameras.values())
+
+    def begin(self, clip: Clip) -> None:
+        """Publish what a clip's instruction is."""
+        self._instruction.publish(String(data=clip.instruction))
+
+    def play(self, clip: Clip, step: int) -> int:
+        """Publish one step; returns the number of pictures."""
+        stamp = self.get_clock().now().to_msg()
+        for camera, files in clip.pictures.items():
+            message = CompressedImage(format='jpeg')
+            message.header.stamp = stamp
+            message.header.frame_id = camera
+            message.data = array('B', files[step])
+            self._cameras[camera].publish(message)
+        message = JointState(name=list(STATE_NAMES))
+        message.header.stamp = stamp
+        message.position = array('d', clip.states[step].astype(np.float64).tobytes())
+        self._states.publish(message)
+        return len(clip.pictures)
+
+
+def load_clips(folder: Path, wanted: Sequence[int] = ()) -> list[Clip]:
+    """Read clips by index, all of them if none is wanted; RecordingError if that fails."""
+    for name in ('episodes.json', 'episodes.npz'):
+        if not (folder / name).is_file():
+            raise RecordingError(f'{folder / name} does not exist; give the folder that holds '
+                                 f'episodes.json and episodes.npz')
+    try:
+        entries = json.loads((folder / 'episodes.json').read_text(encoding='utf-8'))
+        known = {entry['index']: entry for entry in entries}
+        missing = [index for index in wanted if index not in known]
+        if missing:
+            raise RecordingError(f'clip {missing[0]} does not exist; choose from '
+                                 f'{min(known)} to {max(known)}')
+        with np.load(folder / 'episodes.npz') as arrays:
+            return [_read_clip(known[index], arrays) for index in wanted or sorted(known)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordingError(f'{folder} cannot be read ({type(error).__name__}: {error}); '
+                             f'get the recording again') from error
+
+
+def _read_clip(entry: dict, arrays) -> Clip:
+    prefix = f'{entry["index"]:02d}'
+    states = arrays[f'{prefix}/state']
+    pictures = {}
+    for camera in entry['cameras']:
+        data = arrays[f'{prefix}/{camera}/jpeg'].tobytes()
+        offsets = arrays[f'{prefix}/{camera}/offsets']
+        pictures[camera] = [data[start:end] for start, end in
+                            zip(offsets[:-1], offsets[1:], strict=True)]
+        if camera not in CAMERA_TOPICS or len(pictures[camera]) != len(states):
+            raise ValueError(f'clip {entry["index"]}: camera {camera} does not fit its states')
+    return Clip(index=entry['index'], instruction=entry['instruction'], pictures=pictures,
+                states=states)
+
+
+def run(player: Player, clips: Sequence[Clip], options: argparse.Namespace,
+        stopping: threading.Event) -> dict:
+    """Play clips at the given rate on a grid of absolute time; return the figures."""
+    if not wait_for_listener(player, options.wait, stopping):
+        player.get_logger().warning(f'nobody listens after {options.wait:g} s; playing anyway')
+    num_clips = num_steps = num_pictures = 0
+    start_s = next_s = time.monotonic()
+    for clip in endless(clips) if options.loop else iter(clips):
+        player.begin(clip)
+        player.get_logger().info(f'clip {clip.index}: {clip.instruction}')
+        for step in range(len(clip)):
+            if stopping.wait(max(0.0, next_s - time.monotonic())):
+                break
+            num_pictures += player.play(clip, step)
+            num_steps += 1
+            next_s = max(next_s, time.monotonic() - 1 / options.rate) + 1 / options.rate
+        if stopping.is_set():
+            break
+        num_clips += 1
+    stopping.wait(max(0.0, next_s - time.monotonic()))
+    return {'seconds': round(time.monotonic() - start_s, 3), 'clips': num_clips,
+            'steps': num_steps, 'pictures': num_pictures}
+
+
+def wait_for_listener(player: Player, timeout_s: float, stopping: threading.Event) -> bool:
+    """Wait until someone listens, as the first pictures would be lost; False after timeout_s."""
+    deadline_s = time.monotonic() + timeout_s
+    while not player.has_listener():
+        if time.monotonic() >= deadline_s or stopping.wait(POLL_S):
+            return False
+    return True
+
+
+def endless(clips: Sequence[Clip]) -> Iterator[Clip]:
+    """Repeat clips for ever."""
+    while True:
+        yield from clips
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Play until the end, SIGINT or SIGTERM; return the exit code."""
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    options, ros_arguments = parse(list(sys.argv[1:] if argv is None else argv))
+    try:
+        clips = load_clips(Path(options.folder), options.clips)
+    except RecordingError as error:
+        return complain(str(error))
+    try:
+        rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
+        player = Player()
+    except Exception as error:
+        rclpy.try_shutdown()
+        return complain(f'cannot start ROS: {str(error).strip().splitlines()[0]}; check '
+                        f'ROS_DOMAIN_ID (0 to 101) and the arguments behind --ros-args')
+    try:
+        figures = run(player, clips, options, stopping)
+    finally:
+        player.destroy_node()
+        rclpy.try_shutdown()
+    if options.json:
+        try:
+            Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+        except OSError as error:
+            return complain(f'cannot write {options.json}: {error.strerror}; choose another FILE')
+    return 0
+
+
+def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return our options and the arguments for ROS."""
+    parser = argparse.ArgumentParser(
+        prog='oxygen play', description='Play recorded clips of a real robot onto ROS topics.',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='example:\n  oxygen play ../shared/data/bridge_v2_sample --clips 0,4 --loop\n'
+               '  oxygen node --ros-args -p robot:=widowx -p autostart:=true')
+    parser.add_argument('folder', metavar='DIR', help='folder with episodes.json and episodes.npz')
+    parser.add_argument('--clips', type=clip_numbers, default=(), metavar='N,N,...',
+                        help='clips to play, in this order (default: all)')
+    parser.add_argument('--rate', type=rate, default=RECORDED_HZ, metavar='HZ',
+                        help=f'steps per second (default: {RECORDED_HZ:g}, as recorded)')
+    parser.add_argument('--loop', action='store_true', help='begin again at the end')
+    parser.add_argument('--wait', type=float, default=10.0, metavar='S',
+                        help='wait this long for a listener (default: 10)')
+    parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
+    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
+    return parser.parse_args(argv[:split]), argv[split:]
+
+
+def clip_numbers(text: str) -> tuple[int, ...]:
+    """Read '0,3,4'."""
+    try:
+        return tuple(int(part) for part in text.split(','))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'{text!r} is no list of clip numbers such as 0,3,4')
+
+
+def rate(text: str) -> float:
+    """Read a rate that can be kept."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.1 <= value <= 200.0:
+        raise argparse.ArgumentTypeError(f'{text!r} is no rate from 0.1 to 200 Hz')
+    return value
+
+
+def complain(text: str) -> int:
+    """Say on stderr why the process ends; return its exit code."""
+    sys.stderr.write(f'oxygen play: {text}\n')
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,286 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""
+The simulated robot as a ROS node: real pixels and joint states out, commands in.
+
+    oxygen sim [--seed N] [--seconds N] [--json FILE] [--ros-args -r __ns:=/robot]
+
+Uses the topics of a robot profile, as a real arm would. Everything, rendering too, runs on one
+thread paced by the clock, at a lower priority than the node that controls it.
+"""
+
+import argparse
+from array import array
+from collections import deque
+from collections.abc import Sequence
+import json
+import os
+from pathlib import Path
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+from oxygen_ros.config import ConfigError
+from oxygen_ros.config import load_robot
+from oxygen_ros.config import RobotProfile
+from oxygen_ros.sim import CAMERAS
+from oxygen_ros.sim import RenderingError
+from oxygen_ros.sim import TableTop
+from oxygen_ros.sim import Task
+from oxygen_ros.sim.follower import CommandError
+from oxygen_ros.sim.follower import CommandFollower
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy
+from rclpy.qos import QoSProfile
+from rclpy.qos import ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import Image
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+CONTROL_HZ = 50.0
+CAMERA_HZ = 20.0
+NICE = 5                 # below the node and its engine, which share the machine
+WARNING_PERIOD_S = 5.0
+COMMAND_TYPES = {'joint_trajectory': JointTrajectory, 'float64_multi_array': Float64MultiArray,
+                 'joint_state': JointState}
+
+
+class SimNode(Node):
+    """Publishes what the simulated robot senses and obeys commands; one thread only."""
+
+    def __init__(self, robot: RobotProfile, table: TableTop):
+        super().__init__('sim')
+        self._robot = robot
+        self._table = table
+        self._done = False
+        self._follower = CommandFollower(table.joint_names, table.joint_positions)
+        self._next_picture_s = 0.0
+        self.num_steps = self.num_pictures = self.num_commands = self.num_refused = 0
+        self.num_done = 0
+        self.render_s: deque[float] = deque(maxlen=10_000)
+
+        reliable = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
+        latched = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
+                             durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        slots = {camera.slot for camera in CAMERAS}
+        self._pictures = {
+            camera.slot: self.create_publisher(Image, camera.topic, reliable)
+            for camera in robot.cameras if camera.slot in slots}
+        self._joint_states = self.create_publisher(
+            JointState, robot.joint_states_topic, reliable)
+        self._instruction = self.create_publisher(String, 'instruction', latched)
+        self.create_subscription(String, 'instruction', self._on_instruction, reliable)
+        self.create_subscription(COMMAND_TYPES[robot.command_type], robot.command_topic,
+                                 self._on_command, reliable)
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self._instruction.publish(String(data=table.task.instruction))
+
+    def step(self) -> None:
+        """Advance one control period and publish what is sensed at its end."""
+        self._table.command(self._follower.target(time.monotonic()))
+        self._table.step(1 / CONTROL_HZ)
+        self.num_steps += 1
+        stamp = self.get_clock().now().to_msg()
+        self._publish_joints(stamp)
+        now_s = time.monotonic()
+        if now_s >= self._next_picture_s:
+            # A late start must not be followed by pictures in quick succession.
+            self._next_picture_s = max(self._next_picture_s, now_s - 1 / CAMERA_HZ) + 1 / CAMERA_HZ
+            self._publish_pictures(stamp)
+        self._note_success()
+
+    def figures(self) -> dict:
+        """Return what happened, for JSON."""
+        render_ms = np.asarray(self.render_s or [0.0]) * 1e3
+        p50, p99 = np.quantile(render_ms, (0.5, 0.99))
+        return {
+            'control_steps': self.num_steps, 'pictures': self.num_pictures,
+            'commands_received': self.num_commands, 'commands_refused': self.num_refused,
+            'tasks_done': self.num_done, 'rendering': self._table.backend,
+            'render_ms': {'p50': round(float(p50), 3), 'p99': round(float(p99), 3),
+                          'max': round(float(render_ms.max()), 3)},
+        }
+
+    def _publish_joints(self, stamp) -> None:
+        message = JointState(name=list(self._table.joint_names))
+        message.header.stamp = stamp
+        message.position = array('d', self._table.joint_positions.tobytes())
+        message.velocity = array('d', self._table.joint_velocities.tobytes())
+        self._joint_states.publish(message)
+
+    def _publish_pictures(self, stamp) -> None:
+        """Publish all cameras with the one stamp of the moment they show."""
+        start_s = time.monotonic()
+        pictures = {slot: self._table.render(slot) for slot in self._pictures}
+        self.render_s.append(time.monotonic() - start_s)
+        for slot, picture in pictures.items():
+            height, width, channels = picture.shape
+            message = Image(height=height, width=width, encoding='rgb8', step=width * channels)
+            message.header.stamp = stamp
+            message.header.frame_id = f'{slot}_camera'
+            message.data = array('B', picture.tobytes())
+            self._pictures[slot].publish(message)
+            self.num_pictures += 1
+
+    def _on_command(self, message) -> None:
+        self.num_commands += 1
+        try:
+            names, points, times_s = self._read_command(message)
+            self._follower.follow(points, names=names, times_s=times_s, now_s=time.monotonic())
+        except CommandError as error:
+            self.num_refused += 1
+            self.get_logger().warning(f'command refused: {error}',
+                                      throttle_duration_sec=WARNING_PERIOD_S)
+
+    def _read_command(self, message) -> tuple[Sequence[str], np.ndarray, Sequence[float]]:
+        """Return joint names, points [num_times, num_joints] and the time of each, s from now."""
+        if isinstance(message, Float64MultiArray):
+            return self._robot.joint_names, np.asarray(message.data)[None], (0.0,)
+        if isinstance(message, JointState):
+            return message.name, np.asarray(message.position)[None], (0.0,)
+        if len({len(point.positions) for point in message.points}) != 1:
+            raise CommandError('the trajectory has no points, or points of different sizes')
+        times_s = [point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
+                   for point in message.points]
+        return (message.joint_names,
+                np.asarray([point.positions for point in message.points]), times_s)
+
+    def _on_instruction(self, message: String) -> None:
+        """Judge success by the newest instruction; obeying it is the controlling node's part."""
+        try:
+            self._table.task = Task.from_instruction(message.data)
+            self._done = False
+        except ConfigError as error:
+            self.get_logger().warning(f'cannot judge success: {error}')
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
+        self._table.reset(task=self._table.task)
+        self._follower = CommandFollower(self._table.joint_names, self._table.joint_positions)
+        self._done = False
+        response.success, response.message = True, 'new episode'
+        return response
+
+    def _note_success(self) -> None:
+        if not self._done and self._table.success():
+            self._done = True
+            self.num_done += 1
+            self.get_logger().info(f'done: {self._table.task.instruction}')
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the simulated robot until SIGINT, SIGTERM or the given time; return the exit code."""
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    options, ros_arguments = parse(list(sys.argv[1:] if argv is None else argv))
+    os.nice(NICE)
+    # Software rendering on its own threads would take the core that the engine computes on.
+    os.environ.setdefault('LP_NUM_THREADS', '0')
+    try:
+        robot = load_robot(options.robot)
+        table = make_table(robot, options)
+    except (ConfigError, RenderingError) as error:
+        return complain(str(error))
+    try:
+        rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
+        node = SimNode(robot, table)
+    except Exception as error:
+        rclpy.try_shutdown()
+        return complain(f'cannot start ROS: {str(error).strip().splitlines()[0]}; check '
+                        f'ROS_DOMAIN_ID (0 to 101) and the arguments behind --ros-args')
+    node.get_logger().info(f'{robot.name} on a table, pictures by {table.backend}, '
+                           f'task: {table.task.instruction}')
+    try:
+        figures = run(node, stopping, options.seconds)
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+        table.close()
+    if options.json:
+        try:
+            Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+        except OSError as error:
+            return complain(f'cannot write {options.json}: {error.strerror}; choose another FILE')
+    return 0
+
+
+def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return our options and the arguments for ROS."""
+    parser = argparse.ArgumentParser(
+        prog='oxygen sim', description='Run the simulated robot arm with its cameras.',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='example:\n  oxygen sim --seed 3 --instruction "put the blue cube in the tray"')
+    parser.add_argument('--seed', type=int, default=0, help='cube positions and start pose')
+    parser.add_argument('--instruction', default='',
+                        help='task, published once at start (default: that of the profile)')
+    parser.add_argument('--robot', default='so101', help='robot profile (default: so101)')
+    parser.add_argument('--seconds', type=float, default=0.0, help='end after this time; 0: never')
+    parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
+    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
+    return parser.parse_args(argv[:split]), argv[split:]
+
+
+def make_table(robot: RobotProfile, options: argparse.Namespace) -> TableTop:
+    """Build the scene and render once, so that what is missing shows before anything runs."""
+    table = TableTop(seed=options.seed)
+    if set(robot.joint_names) != set(table.joint_names):
+        raise ConfigError(f'robot {robot.name} has joints {", ".join(robot.joint_names)}; the '
+                          f'simulated arm has {", ".join(table.joint_names)}; use robot so101')
+    table.reset(seed=options.seed,
+                task=Task.from_instruction(options.instruction or robot.instruction))
+    for camera in CAMERAS:
+        table.render(camera.slot)
+    return table
+
+
+def run(node: SimNode, stopping: threading.Event, seconds: float) -> dict:
+    """Step on a grid of absolute time and serve callbacks in between; return the figures."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    start_s, start_cpu_s = time.monotonic(), time.process_time()
+    next_step_s, num_late = start_s, 0
+    while not stopping.is_set() and not (seconds and next_step_s - start_s >= seconds):
+        executor.spin_once(timeout_sec=max(0.0, next_step_s - time.monotonic()))
+        behind_s = time.monotonic() - next_step_s
+        if behind_s < 0:
+            continue
+        node.step()
+        num_skipped = int(behind_s * CONTROL_HZ)  # the world is then slower than the clock
+        num_late += num_skipped
+        next_step_s += (1 + num_skipped) / CONTROL_HZ
+    executor.shutdown()
+    seconds = time.monotonic() - start_s
+    return {'seconds': round(seconds, 3), 'steps_skipped': num_late,
+            'processor_share': round((time.process_time() - start_cpu_s) / seconds, 3),
+            **node.figures()}
+
+
+def complain(text: str) -> int:
+    """Say on stderr why the process ends; return its exit code."""
+    sys.stderr.write(f'oxygen sim: {text}\n')
+    return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
