@@ -86,10 +86,12 @@ class Pairing:
         """Return the cameras whose newest picture is young enough, in profile order."""
         return tuple(slot for slot, camera in self._cameras.items()
                      if slot in self._pictures
-                     and now_ns - self._pictures[slot][1] <= camera.max_age_s * 1e9)
+                     and abs(now_ns - self._pictures[slot][1]) <= camera.max_age_s * 1e9)
 
     def _joints_at(self, stamp_ns: int, now_ns: int) -> JointSample | None:
         """Return the joint state nearest in time to a picture, unless the joints are stale."""
-        if not self._samples or now_ns - self._samples[-1].stamp_ns > self._joints_max_age_ns:
+        if not self._samples:
+            return None
+        if abs(now_ns - self._samples[-1].stamp_ns) > self._joints_max_age_ns:
             return None
         return min(self._samples, key=lambda sample: abs(sample.stamp_ns - stamp_ns))

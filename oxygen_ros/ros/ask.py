@@ -1,0 +1,156 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The ~/ask action: a question about what the robot sees now, answered token by token."""
+
+from dataclasses import dataclass
+from dataclasses import field
+import itertools
+import threading
+import time
+
+from oxygen_ros.action import Ask
+from oxygen_ros.ros.faults import Faults
+from oxygen_ros.ros.streams import time_message
+from oxygen_ros.types import EndReason
+from oxygen_ros.types import TokenDelta
+from rclpy.action import ActionServer
+from rclpy.action import CancelResponse
+from rclpy.action import GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+
+MAX_QUESTIONS = 32           # open at once; more are rejected
+CANCEL_WAIT_S = 0.5          # for rclpy to book a cancel that the engine has already carried out
+GOOD = (EndReason.EOS, EndReason.LENGTH, EndReason.STOP)
+
+
+@dataclass
+class Question:
+    """One open goal."""
+
+    goal_handle: object
+    pieces: list[str] = field(default_factory=list)
+    num_tokens: int = 0
+    is_cancelled: bool = False
+    final: TokenDelta | None = None
+
+
+class AskServer:
+    """
+    Serves questions without a waiting thread each.
+
+    A goal is only noted when it is accepted; its feedback is published from the session's
+    thread, and it is executed (which in rclpy means: finished) when its last piece has come.
+    """
+
+    def __init__(self, node, *, faults: Faults):
+        self._node = node
+        self._faults = faults
+        self._session = None
+        self._lock = threading.Lock()
+        self._questions: dict[str, Question] = {}
+        self._numbers = itertools.count(1)
+        self._server = ActionServer(
+            node, Ask, '~/ask', execute_callback=self._finish,
+            goal_callback=self._on_goal, cancel_callback=self._on_cancel,
+            handle_accepted_callback=self._on_accepted,
+            callback_group=ReentrantCallbackGroup())
+
+    def attach(self, session) -> None:
+        """Ask this session from now on; None: reject questions."""
+        self._session = session
+
+    def destroy(self) -> None:
+        """Take the action off the network."""
+        self._server.destroy()
+
+    def on_delta(self, delta: TokenDelta) -> None:
+        """Pass a piece of an answer on; called from the session's thread."""
+        with self._lock:
+            question = self._questions.get(delta.request_id)
+        if question is None:
+            return
+        if delta.text:
+            question.goal_handle.publish_feedback(
+                Ask.Feedback(text=delta.text, index=len(question.pieces)))
+            question.pieces.append(delta.text)
+        question.num_tokens += delta.num_tokens
+        if delta.final:
+            question.final = delta
+            question.goal_handle.execute()
+
+    def _on_goal(self, request) -> GoalResponse:
+        session = self._session
+        reason = ''
+        if session is None or not session.active:
+            reason = 'the node is not active'
+        elif not request.question.strip():
+            reason = 'the question is empty'
+        elif len(self._questions) >= MAX_QUESTIONS:
+            reason = f'{MAX_QUESTIONS} questions are open'
+        if reason:
+            self._faults.warn('question rejected', f'question rejected: {reason}')
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _on_accepted(self, goal_handle) -> None:
+        request = goal_handle.request
+        request_id = f'ask-{next(self._numbers)}'
+        with self._lock:
+            self._questions[request_id] = Question(goal_handle)
+        try:
+            self._session.ask(
+                request.question, request_id=request_id, max_tokens=request.max_tokens,
+                priority=request.priority,
+                expiry_s=request.deadline if request.deadline > 0 else None)
+        except Exception as error:  # the goal is accepted already: it must end with a reason
+            self.on_delta(TokenDelta(
+                request_id=request_id, task='ask', frame_id=0, stamp_ns=0, index=0, text='',
+                num_tokens=0, final=True, reason=EndReason.REFUSED, detail=str(error)))
+
+    def _on_cancel(self, goal_handle) -> CancelResponse:
+        with self._lock:
+            found = [(request_id, question) for request_id, question in self._questions.items()
+                     if question.goal_handle == goal_handle]
+        session = self._session
+        if not found or session is None:
+            return CancelResponse.REJECT
+        request_id, question = found[0]
+        question.is_cancelled = True
+        session.cancel(request_id)
+        return CancelResponse.ACCEPT
+
+    def _finish(self, goal_handle) -> Ask.Result:
+        """Book the end of a goal whose last piece has come."""
+        with self._lock:
+            request_id, question = next(
+                item for item in self._questions.items() if item[1].goal_handle == goal_handle)
+            del self._questions[request_id]
+        final = question.final
+        # The engine may be faster than rclpy, which books the cancel after our callback.
+        give_up_s = time.monotonic() + CANCEL_WAIT_S
+        while (question.is_cancelled and not goal_handle.is_cancel_requested
+               and time.monotonic() < give_up_s):
+            time.sleep(0.005)
+        if goal_handle.is_cancel_requested:
+            goal_handle.canceled()
+        elif final.reason in GOOD:
+            goal_handle.succeed()
+        else:
+            goal_handle.abort()
+        rate = question.num_tokens / final.duration_s if final.duration_s > 0 else 0.0
+        return Ask.Result(
+            text=''.join(question.pieces), reason=final.reason.value, detail=final.detail,
+            frame_id=final.frame_id, observation_stamp=time_message(final.stamp_ns),
+            time_to_first_token=float(final.ttft_s), tokens_per_second=rate)

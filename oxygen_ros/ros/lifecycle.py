@@ -1,0 +1,58 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Makes rclpy's lifecycle services safe: a wrong request is an answer, not the end of the node."""
+
+from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import GetAvailableStates
+from lifecycle_msgs.srv import GetAvailableTransitions
+from lifecycle_msgs.srv import GetState
+from oxygen_ros.ros.faults import Faults
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.callback_groups import ReentrantCallbackGroup
+
+_QUERIES = (GetState, GetAvailableStates, GetAvailableTransitions)
+
+
+def harden(node, *, faults: Faults) -> None:
+    """
+    Guard the lifecycle services of a node that was just made.
+
+    Up to Humble an impossible transition raises out of the service callback and ends the process.
+    And the queries share a callback group with change_state, so nobody can ask for the state
+    while a checkpoint loads: each gets its own.
+    """
+    for service in node.services:
+        if service.srv_type is ChangeState:
+            service.callback = _answering(service.callback, faults)
+            _move(service, MutuallyExclusiveCallbackGroup())
+        elif service.srv_type in _QUERIES:
+            _move(service, ReentrantCallbackGroup())
+
+
+def _move(service, group) -> None:
+    service.callback_group = group
+    group.add_entity(service)
+
+
+def _answering(callback, faults: Faults):
+    def change_state(request, response):
+        response.success = False
+        try:
+            return callback(request, response)
+        except Exception as error:
+            asked = request.transition.label or request.transition.id
+            faults.warn('lifecycle', f'transition {asked} refused: {error}')
+            return response
+    return change_state

@@ -1,0 +1,245 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""
+An independent listener: shows what the node says and measures what it really sends.
+
+    oxygen watch [--seconds N] [--json FILE] [--quiet] [--ros-args -r __ns:=/robot]
+
+Prints words as they stream, facts as they appear and one summary line a second. The command
+rate is measured here, from the messages that arrive, not taken from the node's own figures.
+"""
+
+import argparse
+from collections.abc import Sequence
+import json
+from pathlib import Path
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+from oxygen_ros.msg import ActionChunk
+from oxygen_ros.msg import Deadline
+from oxygen_ros.msg import EngineStatus
+from oxygen_ros.msg import MemoryFact
+from oxygen_ros.msg import TokenDelta
+from oxygen_ros.ros import qos
+from oxygen_ros.ros.transcript import Transcript
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.qos import ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+COMMAND_TYPES = {
+    'trajectory_msgs/msg/JointTrajectory': JointTrajectory,
+    'std_msgs/msg/Float64MultiArray': Float64MultiArray,
+    'sensor_msgs/msg/JointState': JointState,
+}
+SPIN_S = 0.05
+
+
+class Monitor(Node):
+    """Counts and shows; everything runs in the one executor thread."""
+
+    def __init__(self, *, node_name: str, command_topic: str, quiet: bool):
+        super().__init__('oxygen_monitor')
+        self._quiet = quiet
+        self._command_topic = self.resolve_topic_name(command_topic)
+        self._command_subscription = None
+        self._transcript = Transcript()
+        self.arrivals_s: list[float] = []       # steady time of every command
+        self.num_chunks = self.num_tokens = self.num_texts = self.num_facts = 0
+        self.num_gaps = 0                       # pieces of text that never came
+        self._next_index: dict[str, int] = {}
+        self.deadline: Deadline | None = None
+        self.engine: EngineStatus | None = None
+        self.start_s = time.monotonic()
+        for kind, name, callback, profile in (
+                (TokenDelta, 'language', self._on_delta, qos.stream()),
+                (MemoryFact, 'memory', self._on_fact, qos.facts()),
+                (ActionChunk, 'action_chunk', self._on_chunk, qos.stream(depth=10)),
+                (Deadline, 'deadline', self._on_deadline, qos.status()),
+                (EngineStatus, 'engine', self._on_engine, qos.status())):
+            self.create_subscription(kind, f'{node_name}/{name}', callback, profile)
+
+    def look_for_command(self) -> None:
+        """Subscribe to the command topic once it exists; its type is the robot's choice."""
+        if self._command_subscription is not None:
+            return
+        for name, kinds in self.get_topic_names_and_types():
+            kind = COMMAND_TYPES.get(kinds[0])
+            if name == self._command_topic and kind is not None:
+                self._command_subscription = self.create_subscription(
+                    kind, name, lambda _: self.arrivals_s.append(time.monotonic()),
+                    QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE), raw=True)
+
+    def summary_line(self) -> str:
+        """Return the state of things in one line."""
+        now_s = time.monotonic()
+        recent = [arrival for arrival in self.arrivals_s[-600:] if arrival > now_s - 1.0]
+        parts = [f'{now_s - self.start_s:5.0f} s', f'{len(recent)} commands/s']
+        deadline, engine = self.deadline, self.engine
+        if deadline is not None:
+            parts.append(' '.join(f'{name} {getattr(deadline, name)}' for name in (
+                'fresh', 'carried', 'fallback', 'stopped', 'missed')))
+            parts.append(f'late p50 {deadline.lateness_p50 * 1e3:.2f} p99 '
+                         f'{deadline.lateness_p99 * 1e3:.2f} max '
+                         f'{deadline.lateness_max * 1e3:.2f} ms')
+            if deadline.cause:
+                parts.append(f'cause {deadline.cause}')
+        if engine is not None:
+            parts.append(f'{engine.replan_rate:.1f} replans/s')
+            parts.append(f'{engine.token_rate:.0f} tokens/s')
+            parts.append(f'{encodes_per_frame(engine):.2f} encodes/frame')
+            parts.append(f'{engine.facts} facts')
+            if engine.restarts or engine.state != EngineStatus.READY:
+                parts.append(f'engine {engine_state(engine)}, {engine.restarts} restarts')
+        else:
+            parts.append('the node does not speak yet')
+        return ' | '.join(parts)
+
+    def figures(self) -> dict:
+        """Return what was seen and measured, for JSON."""
+        gaps_ms = np.diff(self.arrivals_s) * 1e3 if len(self.arrivals_s) > 1 else np.zeros(1)
+        span_s = self.arrivals_s[-1] - self.arrivals_s[0] if len(self.arrivals_s) > 1 else 0.0
+        p50, p99 = np.quantile(gaps_ms, (0.5, 0.99))
+        figures = {
+            'seconds': round(time.monotonic() - self.start_s, 3),
+            'commands_received': len(self.arrivals_s),
+            'command_rate_hz': round((len(self.arrivals_s) - 1) / span_s, 3) if span_s else 0.0,
+            'command_gap_ms': {'p50': round(float(p50), 3), 'p99': round(float(p99), 3),
+                               'max': round(float(gaps_ms.max()), 3)},
+            'chunks_received': self.num_chunks, 'tokens_received': self.num_tokens,
+            'texts_received': self.num_texts, 'text_gaps': self.num_gaps,
+            'facts_received': self.num_facts,
+        }
+        if self.engine is not None:
+            figures['encodes_per_frame'] = round(encodes_per_frame(self.engine), 4)
+            figures['engine_restarts'] = self.engine.restarts
+            figures['trained'] = self.engine.trained
+        return figures
+
+    def say(self, text: str) -> None:
+        """Write a line of its own, below a text that is still being written."""
+        sys.stdout.write(self._transcript.interrupt() + text + '\n')
+        sys.stdout.flush()
+
+    def _on_delta(self, message: TokenDelta) -> None:
+        expected = self._next_index.get(message.request_id)
+        if expected is not None:                # a text that began before we listened has no start
+            self.num_gaps += message.index - expected
+        self._next_index[message.request_id] = message.index + 1
+        self.num_tokens += message.num_tokens
+        if message.final:
+            self.num_texts += 1
+            self._next_index.pop(message.request_id)
+        if not self._quiet:
+            sys.stdout.write(self._transcript.add(
+                message.request_id, message.task, message.text, final=message.final))
+            sys.stdout.flush()
+
+    def _on_fact(self, message: MemoryFact) -> None:
+        self.num_facts += 1
+        if not self._quiet:
+            self.say(f'fact      {message.subject} | {message.relation} | {message.object}')
+
+    def _on_chunk(self, message: ActionChunk) -> None:
+        self.num_chunks += 1
+
+    def _on_deadline(self, message: Deadline) -> None:
+        self.deadline = message
+
+    def _on_engine(self, message: EngineStatus) -> None:
+        changed = self.engine is None or (self.engine.state, self.engine.pid) != (
+            message.state, message.pid)
+        self.engine = message
+        if changed:
+            self.say(f'engine    {engine_state(message)}, process {message.pid}'
+                     f'{": " + message.detail if message.detail else ""}')
+
+
+def encodes_per_frame(engine: EngineStatus) -> float:
+    """Return how often a frame was encoded: 1 if the prefix is really shared."""
+    return engine.encodes / engine.frames if engine.frames else 0.0
+
+
+def engine_state(engine: EngineStatus) -> str:
+    """Return the state as a word."""
+    for name in ('STARTING', 'READY', 'HUNG', 'RESTARTING', 'STOPPED', 'FAILED'):
+        if engine.state == getattr(EngineStatus, name):
+            return name.lower()
+    return str(engine.state)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Watch until SIGINT, SIGTERM or the given time; return the exit code."""
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    options, ros_arguments = parse(list(sys.argv[1:] if argv is None else argv))
+    rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        monitor = Monitor(node_name=options.node, command_topic=options.command,
+                          quiet=options.quiet)
+        watch(monitor, stopping, options.seconds)
+        figures = monitor.figures()
+        monitor.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+    if options.json:
+        Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+    return 0
+
+
+def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return our options and the arguments for ROS."""
+    parser = argparse.ArgumentParser(
+        prog='oxygen watch', description='Show what the node says and measure what it sends.',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='example:\n  oxygen watch --seconds 30 --json watch.json')
+    parser.add_argument('--seconds', type=float, default=0.0, help='end after this time; 0: never')
+    parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
+    parser.add_argument('--quiet', action='store_true', help='only the summary line')
+    parser.add_argument('--node', default='oxygen', help='name of the node (default: oxygen)')
+    parser.add_argument('--command', default='command', help='command topic (default: command)')
+    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
+    return parser.parse_args(argv[:split]), argv[split:]
+
+
+def watch(monitor: Monitor, stopping: threading.Event, seconds: float) -> None:
+    """Spin, with one summary line a second."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(monitor)
+    next_line_s = monitor.start_s + 1.0
+    while not stopping.is_set():
+        executor.spin_once(timeout_sec=SPIN_S)
+        now_s = time.monotonic()
+        if now_s >= next_line_s:
+            next_line_s = max(next_line_s + 1.0, now_s)
+            monitor.look_for_command()
+            monitor.say(monitor.summary_line())
+        if seconds and now_s - monitor.start_s >= seconds:
+            break
+    executor.shutdown()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

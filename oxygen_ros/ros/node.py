@@ -1,0 +1,142 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""The process of the node: command line, signals, autostart, exit code."""
+
+import argparse
+from collections.abc import Sequence
+import json
+import os
+from pathlib import Path
+import signal
+import sys
+import threading
+
+from oxygen_ros.config import ConfigError
+from oxygen_ros.ros.oxygen_node import OxygenNode
+import rclpy
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.signals import SignalHandlerOptions
+
+# Fixed, because the default is the number of cores and one thread cannot both load a checkpoint
+# and answer a service.
+NUM_EXECUTOR_THREADS = 4
+SPIN_S = 0.1
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT, SIGTERM or a failed autostart; return the exit code."""
+    stopping = threading.Event()
+    # rclpy's own handlers end in a traceback when Ctrl-C arrives twice, as under ros2 launch.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    options, ros_arguments = parse(sys.argv[1:] if argv is None else argv)
+    try:
+        rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:
+        return complain(f'cannot start ROS: {first_line(error)}; check the arguments behind '
+                        f'--ros-args and the files they name', EXIT_USAGE)
+    try:
+        return run(options, stopping)
+    finally:
+        rclpy.try_shutdown()
+
+
+def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return our options and the arguments for ROS."""
+    parser = argparse.ArgumentParser(
+        prog='oxygen node', description='Run the node on a robot or a simulator.',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='example:\n  oxygen node --json run.json --ros-args -p robot:=so101 '
+               '-p autostart:=true -r command:=/arm_controller/joint_trajectory\n\n'
+               'Parameters are described by: ros2 param describe /oxygen NAME')
+    parser.add_argument('--json', metavar='FILE', default='',
+                        help='write the figures of the run to FILE at exit')
+    argv = list(argv)
+    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
+    return parser.parse_args(argv[:split]), argv[split:]
+
+
+def run(options: argparse.Namespace, stopping: threading.Event) -> int:
+    """Make the node and spin it until stopping is set."""
+    try:
+        node = OxygenNode(overrides={'json_file': options.json} if options.json else {})
+    except ConfigError as error:
+        return complain(str(error), EXIT_FAILED)
+    except Exception as error:
+        domain = os.environ.get('ROS_DOMAIN_ID', '0')
+        return complain(f'cannot join ROS domain {domain}: {first_line(error)}; choose a free '
+                        f'ROS_DOMAIN_ID from 0 to 101', EXIT_FAILED)
+    executor = MultiThreadedExecutor(num_threads=NUM_EXECUTOR_THREADS)
+    executor.add_node(node)
+    json_file = node.parameters.get('json_file')
+    failed = threading.Event()
+    starter = threading.Thread(target=autostart, args=(node, stopping, failed), daemon=True)
+    if node.parameters.get('autostart'):
+        starter.start()
+    while not stopping.is_set():
+        try:
+            executor.spin_once(timeout_sec=SPIN_S)
+        except Exception as error:  # a fault inside rclpy must not end the control of a robot
+            node.faults.exception('executor', error)
+            stopping.wait(SPIN_S)
+    node.get_logger().info('shutting down')
+    summary = node.close()
+    if starter.is_alive():
+        starter.join(timeout=2.0)
+    executor.shutdown(timeout_sec=1.0)
+    if json_file and not write_json(json_file, summary):
+        return EXIT_FAILED
+    return EXIT_FAILED if failed.is_set() else EXIT_OK
+
+
+def autostart(node: OxygenNode, stopping: threading.Event, failed: threading.Event) -> None:
+    """Configure and activate; on failure end the process, whose log says why."""
+    for transition in (node.trigger_configure, node.trigger_activate):
+        if stopping.is_set():
+            return
+        if transition() != TransitionCallbackReturn.SUCCESS:
+            if not stopping.is_set():
+                failed.set()
+                stopping.set()
+            return
+
+
+def write_json(path: str, summary: dict) -> bool:
+    """Write the figures of the run; return whether that worked."""
+    try:
+        Path(path).expanduser().write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
+    except OSError as error:
+        complain(f'cannot write {path}: {error.strerror}; choose another json_file', EXIT_FAILED)
+        return False
+    return True
+
+
+def complain(text: str, code: int) -> int:
+    """Say on stderr why the process ends; return its exit code."""
+    sys.stderr.write(f'oxygen node: {text}\n')
+    return code
+
+
+def first_line(error: BaseException) -> str:
+    """Return an error as one line; rcl appends where in its source it happened."""
+    lines = str(error).strip().splitlines()
+    return lines[0].split(', at ')[0] if lines else type(error).__name__
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,270 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Every parameter of the node: description, type, range, and when it is read."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import replace
+import os
+from pathlib import Path
+
+from oxygen_ros.config import ConfigError
+from oxygen_ros.config import ControlConfig
+from oxygen_ros.config import EngineConfig
+from oxygen_ros.config import find_share_file
+from oxygen_ros.config import load_robot
+from oxygen_ros.config import load_tasks
+from oxygen_ros.config import RobotProfile
+from oxygen_ros.config import SchedulerConfig
+from oxygen_ros.config import StandingTask
+from oxygen_ros.config.control import FALLBACKS
+from oxygen_ros.config.engine import POLICIES
+from oxygen_ros.config.robot import COMMAND_TYPES
+from oxygen_ros.ros.convert import DECODERS
+from rcl_interfaces.msg import FloatingPointRange
+from rcl_interfaces.msg import IntegerRange
+from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import SetParametersResult
+
+START, CONFIGURE, LIVE = 'start', 'configure', 'live'
+_READ = {START: 'Read once at start.', CONFIGURE: 'Read at configure.', LIVE: 'Read at once.'}
+_TYPES = {bool: 'boolean', int: 'integer', float: 'number', str: 'text'}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter; its type is that of its default."""
+
+    name: str
+    default: bool | int | float | str
+    description: str
+    low: float | None = None          # None: no range
+    high: float | None = None
+    choices: tuple[str, ...] = ()     # () = anything
+    read: str = CONFIGURE             # START parameters are read-only
+
+    def check(self, value: object):
+        """Return value in the parameter's type, or raise ConfigError naming both types."""
+        wanted = type(self.default)
+        if wanted is float and type(value) is int:
+            value = float(value)      # 20 for 20.0 is what people write
+        if type(value) is not wanted:
+            hint = ''
+            if wanted is str:
+                hint = f"; YAML reads it as such, quote it twice: {self.name}:='\"...\"'"
+            raise ConfigError(f'parameter {self.name}: given {_TYPES.get(type(value), "list")} '
+                              f'{value!r}, wanted {_TYPES[wanted]}{hint}')
+        if self.low is not None and not self.low <= value <= self.high:
+            raise ConfigError(f'parameter {self.name} is {value}; give a value from '
+                              f'{self.low:g} to {self.high:g}')
+        if self.choices and value not in self.choices:
+            choices = ', '.join(choice or "''" for choice in self.choices)
+            raise ConfigError(f'parameter {self.name} is {value!r}; choose one of: {choices}')
+        return value
+
+    @property
+    def descriptor(self) -> ParameterDescriptor:
+        """Description for `ros2 param describe`; typing is ours, for messages that help."""
+        choices = f' One of: {", ".join(choice or "(empty)" for choice in self.choices)}.'
+        descriptor = ParameterDescriptor(
+            description=f'{self.description}{choices if self.choices else ""} {_READ[self.read]}',
+            read_only=self.read == START, dynamic_typing=True)
+        if self.low is not None and isinstance(self.default, float):
+            descriptor.floating_point_range = [FloatingPointRange(
+                from_value=float(self.low), to_value=float(self.high))]
+        elif self.low is not None:
+            descriptor.integer_range = [IntegerRange(
+                from_value=int(self.low), to_value=int(self.high), step=1)]
+        return descriptor
+
+
+_ENGINE, _CONTROL = EngineConfig(), ControlConfig()
+
+PARAMETERS = (
+    Parameter('robot', 'so101', 'Robot profile: a shipped name or the path of a .yaml file.',
+              read=START),
+    Parameter('checkpoint', _ENGINE.checkpoint,
+              "Model to run: a directory, or 'builtin:tiny' for random weights."),
+    Parameter('policy', _ENGINE.policy, 'How work shares the engine.', choices=POLICIES),
+    Parameter('tasks_file', '', 'Standing language tasks, path of a .yaml file; empty: the '
+              "shipped config/tasks.yaml; 'none': no task."),
+    Parameter('instruction', '', 'What the robot shall do; empty: that of the profile. The '
+              'instruction topic changes it too.', read=LIVE),
+    Parameter('control_rate_hz', 0.0, 'Commands per second, 10 to 500; 0: that of the profile.',
+              low=0, high=500, read=START),
+    Parameter('command_type', '', 'Message type of the command; empty: that of the profile.',
+              choices=('', *COMMAND_TYPES), read=START),
+    Parameter('fallback', _CONTROL.fallback, 'What is sent when no action is due.',
+              choices=FALLBACKS),
+    Parameter('limit_mode', _CONTROL.limit_mode, 'What happens to an action beyond a limit.',
+              choices=('clamp', 'reject')),
+    Parameter('transition', _CONTROL.transition, 'How one chunk gives way to the next.',
+              choices=('switch', 'blend')),
+    Parameter('interpolation', _CONTROL.interpolation, 'Between two actions of a chunk.',
+              choices=('linear', 'hold')),
+    Parameter('realtime_priority', _CONTROL.realtime_priority,
+              'SCHED_FIFO priority of the control timer; 0: normal priority.', low=0, high=99),
+    Parameter('replan_hz', _ENGINE.scheduler.replan_hz, 'Action chunks wanted per second.',
+              low=0.1, high=500),
+    Parameter('num_denoise_steps', _ENGINE.num_denoise_steps,
+              'Euler steps of the action head.', low=1, high=100),
+    Parameter('num_threads', _ENGINE.num_threads, 'Threads of the engine process.',
+              low=1, high=1024),
+    Parameter('num_texts', _ENGINE.num_texts, 'Texts that may be written at once.',
+              low=1, high=256),
+    Parameter('max_text_tokens', _ENGINE.max_text_tokens, 'Longest text, tokens.',
+              low=1, high=4096),
+    Parameter('seed', _ENGINE.seed, 'Seed of the action noise and of builtin weights.',
+              low=0, high=2 ** 31 - 1),
+    Parameter('device', _ENGINE.device, "Where the model runs: 'cpu' or 'cuda'."),
+    Parameter('image_decoder', 'auto', 'Library for Bayer, YUV and 16-bit pictures.',
+              choices=DECODERS, read=START),
+    Parameter('memory_file', '', 'SQLite file that keeps facts over restarts; empty: facts last '
+              'as long as the node is configured.'),
+    Parameter('autostart', False, 'Configure and activate at start, without a lifecycle '
+              'manager; the process ends with an error if that fails.', read=START),
+    Parameter('json_file', '', 'File for the figures of the run, written at exit; empty: none.',
+              read=START),
+)
+_CAMERA_PARAMETERS = (
+    ('reliability', lambda camera: Parameter(
+        f'cameras.{camera.slot}.reliability', camera.reliability,
+        f'QoS reliability asked of the publisher of camera {camera.slot}.',
+        choices=('best_effort', 'reliable'), read=START)),
+    ('compressed', lambda camera: Parameter(
+        f'cameras.{camera.slot}.compressed', camera.compressed,
+        f'Subscribe to {camera.topic}/compressed.', read=START)),
+    ('max_age_s', lambda camera: Parameter(
+        f'cameras.{camera.slot}.max_age_s', float(camera.max_age_s),
+        f'Older pictures of camera {camera.slot} are stale, s.', low=0.01, high=60,
+        read=START)),
+)
+# Parameters that rclpy itself declares or reads.
+_FOREIGN = ('use_sim_time', 'start_type_description_service')
+_FOREIGN_PREFIXES = ('qos_overrides.', 'diagnostic_updater.')
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the parameters amount to, loaded and checked."""
+
+    robot: RobotProfile
+    control: ControlConfig
+    engine: EngineConfig
+    tasks: tuple[StandingTask, ...]
+    memory_path: Path | None
+
+
+class NodeParameters:
+    """
+    Declares the parameters on a node and reads them as checked configuration.
+
+    Raises ConfigError, naming parameter, value and remedy, for what cannot be used.
+    """
+
+    def __init__(self, node, overrides: Mapping[str, object]):
+        """
+        Declare everything, cameras of the profile included.
+
+        overrides: parameter name -> value as given on the command line or in a file.
+        """
+        self._node = node
+        self._known: dict[str, Parameter] = {}
+        self._live_listeners = []
+        for parameter in PARAMETERS:
+            self._declare(parameter, overrides)
+        self.robot = self._load_robot(overrides)
+        node.add_on_set_parameters_callback(self._on_set)
+
+    def get(self, name: str):
+        """Return the present value of a parameter."""
+        value = self._node.get_parameter(name).value
+        return self._known[name].check(value)
+
+    def on_live_change(self, listener) -> None:
+        """Call listener(name, value) when a parameter that is read at once has changed."""
+        self._live_listeners.append(listener)
+
+    def read(self) -> Settings:
+        """Load what the parameters name now."""
+        value = self.get
+        tasks_file = value('tasks_file')
+        tasks = ()
+        if tasks_file != 'none':
+            tasks = load_tasks(Path(tasks_file) if tasks_file
+                               else find_share_file('config/tasks.yaml'))
+        memory_file = value('memory_file')
+        control = ControlConfig(
+            fallback=value('fallback'), limit_mode=value('limit_mode'),
+            transition=value('transition'), interpolation=value('interpolation'),
+            realtime_priority=value('realtime_priority'))
+        engine = EngineConfig(
+            checkpoint=value('checkpoint'), policy=value('policy'), seed=value('seed'),
+            num_denoise_steps=value('num_denoise_steps'), num_threads=value('num_threads'),
+            num_texts=value('num_texts'), max_text_tokens=value('max_text_tokens'),
+            device=value('device'), scheduler=SchedulerConfig(replan_hz=value('replan_hz')))
+        robot = replace(self.robot, instruction=value('instruction') or self.robot.instruction)
+        return Settings(robot=robot, control=control, engine=engine, tasks=tasks,
+                        memory_path=Path(memory_file).expanduser() if memory_file else None)
+
+    def unknown(self, overrides: Iterable[str]) -> list[str]:
+        """Return the names among overrides that nobody declares, with the likely meaning."""
+        return [name for name in sorted(overrides)
+                if name not in self._known and name not in _FOREIGN
+                and not name.startswith(_FOREIGN_PREFIXES)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all parameters."""
+        return tuple(self._known)
+
+    def _declare(self, parameter: Parameter, overrides: Mapping[str, object]):
+        value = parameter.check(overrides.get(parameter.name, parameter.default))
+        self._node.declare_parameter(parameter.name, value, parameter.descriptor,
+                                     ignore_override=True)
+        self._known[parameter.name] = parameter
+        return value
+
+    def _load_robot(self, overrides: Mapping[str, object]) -> RobotProfile:
+        """Load the profile with what parameters change of it."""
+        robot = load_robot(os.path.expanduser(self.get('robot')))
+        cameras = []
+        for camera in robot.cameras:
+            changes = {field: self._declare(make(camera), overrides)
+                       for field, make in _CAMERA_PARAMETERS}
+            cameras.append(replace(camera, **changes))
+        return replace(
+            robot, cameras=tuple(cameras),
+            control_rate_hz=self.get('control_rate_hz') or robot.control_rate_hz,
+            command_type=self.get('command_type') or robot.command_type)
+
+    def _on_set(self, changes) -> SetParametersResult:
+        """Check a change from outside; refuse all of it with the reason, or accept it."""
+        live = []
+        for change in changes:
+            parameter = self._known.get(change.name)
+            if parameter is None:
+                continue
+            try:
+                value = parameter.check(change.value)
+            except ConfigError as error:
+                return SetParametersResult(successful=False, reason=str(error))
+            if parameter.read == LIVE:
+                live.append((change.name, value))
+        for name, value in live:
+            for listener in self._live_listeners:
+                listener(name, value)
+        return SetParametersResult(successful=True)

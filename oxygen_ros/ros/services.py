@@ -1,0 +1,92 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Services: ~/recall, ~/stop, ~/resume, ~/reset."""
+
+from collections.abc import Callable
+
+from oxygen_ros.ros.faults import Faults
+from oxygen_ros.ros.streams import fact_message
+from oxygen_ros.srv import Recall
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from std_srvs.srv import Trigger
+
+NOT_CONFIGURED = 'the node is not configured; call its configure transition first'
+
+
+class Services:
+    """What other nodes and people may call. Every call answers, also while not configured."""
+
+    def __init__(self, node, *, faults: Faults, on_reset: Callable[[str], None]):
+        self._session = None
+        self._faults = faults
+        self._on_reset = on_reset
+        group = MutuallyExclusiveCallbackGroup()
+        # A stop must not wait behind a slow recall.
+        stop_group = MutuallyExclusiveCallbackGroup()
+        node.create_service(Recall, '~/recall', self._recall, callback_group=group)
+        for name, action, its_group in (
+                ('~/stop', self._stop, stop_group), ('~/resume', self._resume, stop_group),
+                ('~/reset', self._reset, group)):
+            node.create_service(Trigger, name, self._trigger(action), callback_group=its_group)
+
+    def attach(self, session) -> None:
+        """Serve this session from now on; None: answer that there is none."""
+        self._session = session
+
+    def _trigger(self, action: Callable) -> Callable:
+        """Wrap a verb as a Trigger service; a failure is an answer, not an exception."""
+        def serve(_, response):
+            try:
+                response.message = NOT_CONFIGURED if self._session is None else action()
+                response.success = self._session is not None
+            except Exception as error:
+                self._faults.exception('service', error)
+                response.success, response.message = False, str(error)
+            return response
+        return serve
+
+    def _stop(self) -> str:
+        self._session.stop('stop service')
+        return 'stopped; call resume to go on'
+
+    def _resume(self) -> str:
+        self._session.resume()
+        return 'goes on with the next observation'
+
+    def _reset(self) -> str:
+        self._on_reset('reset service')
+        return 'frames, chunks and texts are forgotten'
+
+    def _recall(self, request, response):
+        session = self._session
+        if session is None:
+            response.success, response.message = False, NOT_CONFIGURED
+            return response
+        try:
+            facts = session.recall(
+                subject=request.subject, relation=request.relation, text=request.text,
+                after_ns=_time_ns(request.after), before_ns=_time_ns(request.before),
+                history=request.history, limit=request.limit or 100)
+        except Exception as error:
+            self._faults.exception('recall', error)
+            response.success, response.message = False, str(error)
+            return response
+        response.facts = [fact_message(fact) for fact in facts]
+        response.success, response.message = True, f'{len(facts)} facts'
+        return response
+
+
+def _time_ns(stamp) -> int:
+    return stamp.sec * 10 ** 9 + stamp.nanosec
