@@ -31,7 +31,6 @@ from oxygen_ros.runtime.channel import ChannelClosed
 from oxygen_ros.runtime.channel import ChannelFull
 from oxygen_ros.runtime.open_texts import OpenTexts
 from oxygen_ros.runtime.process import EngineProcess
-from oxygen_ros.runtime.process import WORKER_MODULE
 from oxygen_ros.runtime.protocol import Cancel
 from oxygen_ros.runtime.protocol import Close
 from oxygen_ros.runtime.protocol import EngineInfo
@@ -83,12 +82,11 @@ class EngineHost:
     """
 
     def __init__(self, robot: RobotProfile, config: EngineConfig, events: HostEvents, *,
-                 supervision: Supervision, module: str = WORKER_MODULE):
+                 supervision: Supervision):
         self._robot = robot
         self._config = config
         self._events = events
         self._supervision = supervision
-        self._module = module
         self._tasks: tuple[StandingTask, ...] = ()
         self._epoch = 0
         self._texts = OpenTexts()
@@ -100,7 +98,6 @@ class EngineHost:
         self._wake_event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._row = 0                                    # restarts in a row
         self._failure = Failed('')
-        self.num_dropped = 0                             # observations replaced before taken
         # A child lives as long as the thread that started it, so that is this thread.
         self._thread = threading.Thread(target=self._run, name='oxygen_host', daemon=True)
 
@@ -119,11 +116,14 @@ class EngineHost:
         self._settled.wait()
         return self._status
 
-    def observe(self, observation: Observation) -> None:
-        """Hand over the newest observation; raises OSError when there is no memory for it."""
+    def observe(self, observation: Observation) -> bool:
+        """
+        Hand over the newest observation; True if it replaced one that was not taken yet.
+
+        Raises OSError when there is no memory for it.
+        """
         process = self._process
-        if process is not None and process.observe(observation):
-            self.num_dropped += 1
+        return process is not None and process.observe(observation)
 
     def submit(self, request: LanguageRequest) -> None:
         """Start a text; raises ValueError if its id is in use."""
@@ -161,9 +161,10 @@ class EngineHost:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             os.eventfd_write(self._wake_event, 1)
             self._thread.join(self._supervision.close_timeout_s + 3.0)
-        if self._wake_event >= 0 and not self._thread.is_alive():
-            os.close(self._wake_event)
-            self._wake_event = -1
+        if not self._thread.is_alive():
+            event, self._wake_event = self._wake_event, -1
+            if event >= 0:
+                os.close(event)
 
     # Callers' threads
 
@@ -204,7 +205,7 @@ class EngineHost:
         self._failure = Failed('')
         try:
             process = EngineProcess(
-                Start(self._robot, self._config, self._tasks, self._epoch), module=self._module)
+                Start(self._robot, self._config, self._tasks, self._epoch))
         except OSError as error:
             return self._ended(f'cannot be started: {error}', ready_s=0.0)
         self._process = process
@@ -300,9 +301,8 @@ class EngineHost:
         found = process.chunks.next()
         while found is not None:
             (frame_id, stamp_ns, dt_s, epoch, encode_s, denoise_s), (actions,) = found
-            if epoch == self._epoch:
-                self._events.chunk(ActionChunk(frame_id, stamp_ns, actions, dt_s, epoch, encode_s,
-                                               denoise_s))
+            self._events.chunk(ActionChunk(frame_id, stamp_ns, actions, dt_s, epoch, encode_s,
+                                           denoise_s))
             found = process.chunks.next()
 
     def _drain(self, process: EngineProcess) -> None:

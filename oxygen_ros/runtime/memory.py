@@ -150,7 +150,7 @@ class MemoryStore:
         self._num_facts -= num
 
     def _prepare_search(self) -> bool:
-        """Make the full-text index if this SQLite has one (FTS5); else words are searched slowly."""
+        """Make the full-text index if this SQLite has FTS5; without, a word search is slow."""
         try:
             self._database.executescript("""
 BEGIN;

@@ -84,8 +84,7 @@ class Metrics:
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._start_s = time.monotonic()
-        self._chunks, self._tokens, self._texts = Rate(), Rate(), Rate()
+XXelf._tokens, self._texts = Rate(), Rate(), Rate()
         self._reasons: dict[str, int] = {}
         self._last_token_s: dict[str, float] = {}
         self._spreads = {name: Quantiles() for name in (
@@ -98,6 +97,7 @@ class Metrics:
         self._kv_peak = 0
         self.facts = 0
         self.malformed_facts = 0
+        self.dropped_observations = 0  # replaced by a newer one before the engine took them
 
     def chunk(self, chunk: ActionChunk, now_ns: int) -> None:
         """Count a chunk that arrived at now_ns on the node clock."""
@@ -150,7 +150,7 @@ class Metrics:
                 self._before = (frames + self._report.frames, encodes + self._report.encodes)
             self._report = None
 
-    def figures(self, status: EngineStatus, *, num_dropped: int) -> Figures:
+    def figures(self, status: EngineStatus) -> Figures:
         """Return all figures so far."""
         with self._lock:
             report = self._report
@@ -160,7 +160,7 @@ class Metrics:
                 status=status,
                 frames=self._before[0] + (report.frames if report else 0),
                 encodes=self._before[1] + (report.encodes if report else 0),
-                chunks=self._chunks.total, dropped_observations=num_dropped,
+                chunks=self._chunks.total, dropped_observations=self.dropped_observations,
                 replan_hz=replan_hz, action_hz=replan_hz * self._horizon,
                 tokens=self._tokens.total, tokens_per_s=self._tokens.per_s(),
                 texts_finished=self._texts.total, texts_by_reason=dict(self._reasons),
@@ -172,6 +172,16 @@ class Metrics:
                 detail=report.detail if report else '',
                 **{name: quantiles.spread() for name, quantiles in self._spreads.items()})
 
+    def set_active(self, active: bool) -> None:
+        """Count seconds only while the robot may move: rates of the run are about that."""
+        now_s = time.monotonic()
+        if active and self._active_since_s is None:
+            self._active_since_s = now_s
+        elif not active and self._active_since_s is not None:
+            self._active_s += now_s - self._active_since_s
+            self._active_since_s = None
+
     def seconds(self) -> float:
-        """Return how long this run has lasted."""
-        return time.monotonic() - self._start_s
+        """Return for how long the robot was allowed to move."""
+        since_s = self._active_since_s
+        return self._active_s + (0.0 if since_s is None else time.monotonic() - since_s)

@@ -42,7 +42,7 @@ class EngineProcess:
     kernel kills the child when that thread ends.
     """
 
-    def __init__(self, start: Start, *, module: str = WORKER_MODULE):
+    def __init__(self, start: Start):
         self.channel, far = Channel.pair()
         self.frames = SharedRing.create('oxygen_frames')
         self.chunks = SharedRing.create('oxygen_chunks', num_slots=NUM_CHUNK_SLOTS)
@@ -53,7 +53,7 @@ class EngineProcess:
         fds = (far.fileno(), self.frames.fd, self.chunks.fd, self._frame_event, self.chunk_event)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, '-m', module, str(os.getpid()), *map(str, fds)],
+                [sys.executable, '-m', WORKER_MODULE, str(os.getpid()), *map(str, fds)],
                 pass_fds=fds, stdin=subprocess.DEVNULL, env=_environment(start))
         except OSError:
             self.close()

@@ -34,24 +34,23 @@ from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import StandingTask
 from oxygen_ros.policy.controller import Controller
 from oxygen_ros.policy.stats import TickStats
-from oxygen_ros.runtime.facts import FactReader
 from oxygen_ros.runtime.host import EngineHost
 from oxygen_ros.runtime.memory import MemoryStore
-from oxygen_ros.runtime.metrics import Metrics
-from oxygen_ros.runtime.metrics import SessionStatus
+from oxygen_ros.runtime.memory import StoreError
+from oxygen_ros.runtime.outputs import Listener
+from oxygen_ros.runtime.outputs import Outputs
 from oxygen_ros.runtime.protocol import EngineState
-from oxygen_ros.runtime.protocol import EngineStatus
 from oxygen_ros.runtime.protocol import Supervision
-from oxygen_ros.types import ActionChunk
+from oxygen_ros.runtime.status import DeadlineStatus
+from oxygen_ros.runtime.status import EngineReport
+from oxygen_ros.runtime.status import SessionStatus
 from oxygen_ros.types import Cause
-from oxygen_ros.types import CycleReport
-from oxygen_ros.types import EndReason
 from oxygen_ros.types import LanguageRequest
 from oxygen_ros.types import MemoryFact
 from oxygen_ros.types import Observation
 from oxygen_ros.types import Sampling
 from oxygen_ros.types import TickResult
-from oxygen_ros.types import TokenDelta
+from oxygen_ros.types import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -60,31 +59,6 @@ CLOCK_JUMP_NS = 100_000_000   # a node clock or stamp this far back is a jump, n
 
 class SessionError(RuntimeError):
     """The session cannot do what was asked; the message says why and what to do."""
-
-
-class Listener:
-    """
-    Receives what a session produces; override what is of interest.
-
-    Called from the session's receiver thread (on_fact: from the memory writer's), one call at a
-    time per thread. A call may take its time without delaying the tick, but later chunks wait
-    for it. An exception is logged and counted as a warning, it never ends the thread.
-    """
-
-    def on_chunk(self, chunk: ActionChunk) -> None:
-        """Take a chunk that has just gone to the controller."""
-
-    def on_delta(self, delta: TokenDelta) -> None:
-        """Take a piece of text; exactly one final piece per request, whatever happens."""
-
-    def on_fact(self, fact: MemoryFact) -> None:
-        """Take a fact that is already on disk."""
-
-    def on_engine_state(self, status: EngineStatus) -> None:
-        """Take a change of the engine's state."""
-
-    def on_warning(self, text: str) -> None:
-        """Take a warning meant for the operator."""
 
 
 class Session:
@@ -104,12 +78,11 @@ class Session:
                  memory_path: Path | str | None = None, host: str = 'process',
                  supervision: Supervision | None = None):
         """
-        Prepare a session; nothing is loaded yet.
+        Prepare a session; nothing is loaded yet. Raises ConfigError for a wrong host.
 
         host: 'process' (engine in a child process) or 'inline' (engine in this process, each
         observe() runs the whole cycle before it returns: for bag evaluation and tests).
         memory_path: SQLite file; None keeps facts only as long as the session.
-        Raises ConfigError for a wrong host.
         """
         if host not in ('process', 'inline'):
             raise ConfigError(f'host is {host!r}; choose one of: process, inline')
@@ -118,13 +91,26 @@ class Session:
         self.engine = engine
         self.active = False
         self._tasks = tuple(tasks)
-        self._listener = listener or Listener()
         self._clock = clock or SteadyClock()
         self._node_clock_ns = node_clock_ns
         self._memory_path = memory_path
         self._host_kind = host
         self._supervision = supervision or Supervision()
+        self._lock = threading.RLock()     # of everything below; the tick does not take it
         self._instruction = robot.instruction
+        self._epoch = 0                    # counts whatever makes older chunks void
+        self._frame_id = 0
+        self._last_stamp_ns = 0
+        self._num_asked = 0
+        self._no_memory = False            # shared memory ran out and that was told
+        self._realtime = False
+        # None only where the profile lacks limits: then activate() refuses.
+        self._controller = None if robot.missing_limits else Controller(robot, control)
+        self._ticks = TickStats()
+        self._commanded_frame_id = 0
+        self._memory: MemoryStore | None = None
+        self._host: EngineHost | None = None
+        self._outputs = Outputs(listener or Listener(), self._controller, node_clock_ns)
 
     def configure(self) -> None:
         """
@@ -132,6 +118,26 @@ class Session:
 
         close() from another thread ends the wait. Raises SessionError with the remedy.
         """
+        with self._lock:
+            if self._host is not None:
+                raise SessionError('the session is configured already; close it first')
+            try:
+                self._memory = MemoryStore(
+                    self._memory_path, on_fact=self._outputs.fact, on_error=self._outputs.warn)
+            except StoreError as error:
+                raise SessionError(str(error)) from error
+            self._ticks = TickStats()
+            self._outputs.begin(self._memory)
+            host = self._host = self._make_host()
+        try:
+            host.start()
+            status = host.wait_ready()
+        except ConfigError as error:
+            self.close()
+            raise SessionError(str(error)) from error
+        if status.state is not EngineState.READY:
+            self.close()
+            raise SessionError(status.detail or 'closed while the engine was starting')
 
     def activate(self) -> None:
         """
@@ -140,6 +146,19 @@ class Session:
         The first command waits for a chunk of an observation taken after this call. Raises
         SessionError if not configured, or if the profile lacks a limit (the message names it).
         """
+        with self._lock:
+            if self._controller is None:
+                missing = ', '.join(self.robot.missing_limits)
+                raise SessionError(f'robot {self.robot.name} lacks the limits {missing}; '
+                                   'add them to its profile, without them it must not move')
+            if self._host is None or self._host.status.state is EngineState.FAILED:
+                detail = f' ({self._host.status.detail})' if self._host else ''
+                raise SessionError(f'the engine is not running{detail}; configure the session')
+            self._forget()
+            self._controller.activate()
+            self._start_tasks()
+            self._outputs.metrics.set_active(True)
+            self.active = True
 
     def deactivate(self) -> None:
         """
@@ -147,6 +166,14 @@ class Session:
 
         The caller publishes final_command() as the last message.
         """
+        with self._lock:
+            was_active, self.active = self.active, False
+            self._outputs.metrics.set_active(False)
+            if self._controller is not None:
+                self._controller.deactivate()
+            if was_active and self._host is not None:
+                self._host.set_tasks(())
+                self._forget()
 
     def reset(self, reason: str) -> None:
         """
@@ -154,12 +181,25 @@ class Session:
 
         The next command comes from an observation taken after this call. Memory stays.
         """
+        with self._lock:
+            logger.info('reset: %s', reason)
+            self._forget()
 
     def close(self) -> None:
         """End everything within 5 s, also with a frozen engine; may be called twice."""
+        self.deactivate()
+        host, memory = self._host, self._memory
+        if host is not None:
+            host.close()
+        if memory is not None:
+            memory.close()
+        with self._lock:
+            if self._host is host:
+                self._host = self._memory = None
 
     def final_command(self) -> NDArray[np.float64] | None:
         """Return the command to send last on deactivate and shutdown, robot units; None: none."""
+        return None if self._controller is None else self._controller.final_command()
 
     def seen(self, source: str, stamp_ns: int) -> None:
         """
@@ -167,9 +207,13 @@ class Session:
 
         stamp_ns: sensor stamp, 0 where the sensor gives none.
         """
+        if self._controller is not None:
+            self._controller.seen(source, stamp_ns, self._node_clock_ns())
 
     def measured(self, positions: ArrayLike, stamp_ns: int) -> None:
         """Note the measured joint positions, robot units, profile order (needed to hold)."""
+        if self._controller is not None:
+            self._controller.measured(positions, stamp_ns, self._node_clock_ns())
 
     def observe(self, images: Mapping[str, NDArray[np.uint8]], state: ArrayLike,
                 stamp_ns: int) -> int:
@@ -180,12 +224,44 @@ class Session:
         state: [num_joints] robot units, profile order. stamp_ns: oldest sensor stamp inside.
         Returns its frame id, 0 when it was ignored (not active, or no clock yet).
         """
+        state = np.ascontiguousarray(state, np.float32)
+        _check(images, state, self.robot)
+        with self._lock:
+            if not self.active or self._node_clock_ns() <= 0:
+                return 0
+            if stamp_ns < self._last_stamp_ns - CLOCK_JUMP_NS:
+                back_s = (self._last_stamp_ns - stamp_ns) / 1e9
+                self.reset(f'observation stamped {back_s:.3f} s before the one before it')
+            self._last_stamp_ns = stamp_ns
+            self._frame_id += 1
+            observation = Observation(self._frame_id, stamp_ns, dict(images), state,
+                                      self._instruction, self._epoch)
+            try:
+                if self._host.observe(observation):
+                    self._outputs.metrics.dropped_observations += 1
+            except OSError as error:
+                if not self._no_memory:
+                    self._outputs.warn(f'observation dropped, no shared memory for it: {error}; '
+                                       'free memory or use smaller pictures')
+                self._no_memory = True
+                return 0
+            self._no_memory = False
+            return observation.frame_id
 
     def set_instruction(self, text: str) -> None:
         """Change what the robot shall do, from the next observation on; older chunks are void."""
+        with self._lock:
+            if text == self._instruction:
+                return
+            self._instruction = text
+            self._void_chunks()
 
     def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
         """Replace the standing tasks; running texts of removed ones end with CANCELLED."""
+        with self._lock:
+            self._tasks = tuple(tasks)
+            if self.active:
+                self._start_tasks()
 
     def ask(self, question: str, *, request_id: str = '', max_tokens: int = 0, priority: int = 5,
             expiry_s: float | None = None, sampling: Sampling | None = None) -> str:
@@ -195,6 +271,14 @@ class Session:
         Give a request_id to know it before the first delta can come. max_tokens 0: the
         engine's max_text_tokens. Raises SessionError when not active.
         """
+        with self._lock:
+            self._num_asked += 1
+            request = LanguageRequest(
+                request_id or f'ask-{self._num_asked}', 'ask', f'\nQuestion: {question}\nAnswer:',
+                max_tokens or self.engine.max_text_tokens, priority, sampling or Sampling(),
+                expiry_s=expiry_s)
+            self.submit(request)
+            return request.request_id
 
     def submit(self, request: LanguageRequest) -> None:
         """
@@ -203,19 +287,41 @@ class Session:
         Always ends with exactly one final delta; a request that cannot run ends with REFUSED.
         Raises SessionError when not active or the id is already running.
         """
+        with self._lock:
+            if not self.active:
+                raise SessionError('the robot is not active; activate it first, texts are about '
+                                   'what it sees')
+            try:
+                self._host.submit(request)
+            except ValueError as error:
+                raise SessionError(f'{error}; give another id') from error
 
     def cancel(self, request_id: str) -> None:
         """End a text with CANCELLED within one decode step; unknown ids are ignored."""
+        with self._lock:
+            if self._host is not None:
+                self._host.cancel(request_id)
 
     def recall(self, *, subject: str = '', relation: str = '', text: str = '', after_ns: int = 0,
                before_ns: int = 0, history: bool = False, limit: int = 100) -> list[MemoryFact]:
         """Look facts up, newest first; empty filters match everything (Recall.srv)."""
+        memory = self._memory
+        if memory is None:
+            raise SessionError('the memory is not open; configure the session first')
+        return memory.recall(subject=subject, relation=relation, text=text, after_ns=after_ns,
+                             before_ns=before_ns, history=history, limit=limit)
 
     def stop(self, reason: str = 'operator') -> None:
         """Latch the stop: ticks answer STOPPED until resume()."""
+        if self._controller is not None:
+            self._controller.stop(reason)
 
     def resume(self) -> None:
         """Release the latched stop; the next command comes from a newer observation."""
+        with self._lock:
+            self._void_chunks()
+            if self._controller is not None:
+                self._controller.resume()
 
     def tick(self, index: int, lateness_ns: int) -> TickResult:
         """
@@ -223,12 +329,73 @@ class Session:
 
         index: grid index since activation, lateness_ns: wake-up after the grid time.
         """
+        if self._controller is None:
+            return TickResult(index, None, Verdict.STOPPED, Cause.INACTIVE, 0, lateness_ns)
+        now_ns = self._node_clock_ns()
+        result = self._controller.tick(now_ns, index, lateness_ns)
+        self._ticks.record(result)
+        frame_id, stamp_ns = self._outputs.newest_chunk
+        if result.frame_id == frame_id != self._commanded_frame_id:
+            self._commanded_frame_id = frame_id
+            self._outputs.metrics.first_command(stamp_ns, now_ns)
+        return result
 
     def note_realtime(self, granted: bool) -> None:
         """Record for the status whether the tick thread got real-time priority."""
+        self._realtime = granted
 
     def snapshot(self) -> SessionStatus:
         """Return all figures: .deadline (Deadline.msg), .engine (EngineStatus.msg)."""
+        ticks, metrics = self._ticks.snapshot(), self._outputs.metrics
+        figures = metrics.figures(self._outputs.status)
+        cause_detail = ''
+        if ticks.last is not None and self._controller is not None:
+            cause_detail = self._controller.describe(ticks.last.cause, self._node_clock_ns())
+        return SessionStatus(
+            deadline=DeadlineStatus.of(ticks, rate_hz=self.robot.control_rate_hz,
+                                       realtime=self._realtime),
+            engine=EngineReport.of(figures), ticks=ticks, figures=figures, active=self.active,
+            epoch=self._epoch, instruction=self._instruction, cause_detail=cause_detail,
+            seconds=metrics.seconds())
 
     def summary(self) -> dict:
-        """Return the JSON of a run (keys documented in doc/reference)."""
+        """Return the JSON of a run, also after close()."""
+        return self.snapshot().summary()
+
+    def _make_host(self) -> EngineHost:
+        if self._host_kind == 'inline':
+            from oxygen_ros.runtime.inline import InlineHost   # imports torch
+            return InlineHost(self.robot, self.engine, self._outputs, clock=self._clock)
+        return EngineHost(self.robot, self.engine, self._outputs, supervision=self._supervision)
+
+    def _start_tasks(self) -> None:
+        self._outputs.set_tasks(self._tasks)
+        self._host.set_tasks(self._tasks)
+
+    def _forget(self) -> None:
+        """Make every frame, chunk and text so far void."""
+        self._last_stamp_ns = 0
+        self._void_chunks()
+        if self._host is not None:
+            self._host.reset(self._epoch)
+
+    def _void_chunks(self) -> None:
+        self._epoch += 1
+        self._outputs.epoch = self._epoch
+        if self._controller is not None:
+            self._controller.invalidate(self._epoch)
+
+
+def _check(images: Mapping[str, NDArray[np.uint8]], state: NDArray[np.float32],
+           robot: RobotProfile) -> None:
+    """Raise ValueError unless these are pictures and a state of this robot."""
+    for slot, image in images.items():
+        if slot not in robot.camera_slots:
+            raise ValueError(f'camera {slot!r} is not in the robot profile; '
+                             f'known: {", ".join(robot.camera_slots)}')
+        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
+            raise ValueError(f'picture of {slot} is {image.dtype} {image.shape}; '
+                             'give uint8 [height, width, 3]')
+    if state.shape != (len(robot.joints),):
+        raise ValueError(f'state has shape {state.shape}; give one value per joint, '
+                         f'{len(robot.joints)}')

@@ -169,7 +169,7 @@ class SessionStatus:
     epoch: int
     instruction: str
     cause_detail: str                 # in words, what is behind the newest tick's cause
-    seconds: float                    # since configure
+    seconds: float                    # active since configure
 
     def summary(self) -> dict:
         """Return the JSON of a run."""

@@ -25,7 +25,6 @@ import time
 from typing import Any
 from typing import Callable
 
-from oxygen_ros.clock import SteadyClock
 from oxygen_ros.config import ConfigError
 from oxygen_ros.runtime.channel import Channel
 from oxygen_ros.runtime.channel import ChannelClosed
@@ -99,6 +98,7 @@ class Worker:
 
     def _emit(self, event: Any) -> None:
         """Send what the engine produced; a chunk goes by shared memory, ahead of all text."""
+        self._beat()
         if isinstance(event, ActionChunk):
             meta = (event.frame_id, event.stamp_ns, event.dt_s, event.epoch, event.encode_s,
                     event.denoise_s)
@@ -174,8 +174,9 @@ def main(argv: list[str], *, load: Load | None = None) -> int:
     """Run the engine process; argv: parent pid and the inherited descriptors."""
     parent_pid, socket_fd, frames_fd, chunks_fd, frame_event, chunk_event = map(int, argv)
     die_with(parent_pid)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)   # Ctrl-C reaches the whole group: the session
-    logging.basicConfig(format='[engine] %(levelname)s %(message)s')          # decides the end
+    # Ctrl-C reaches the whole process group; the session decides when the engine ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(format='[engine] %(levelname)s %(message)s')
     channel = Channel(socket.socket(fileno=socket_fd))
     try:
         if load is None:

@@ -1,0 +1,147 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Where everything an engine sends goes: controller, memory, figures, then the listener."""
+
+import logging
+from typing import Any
+from typing import Callable
+from typing import Sequence
+
+from oxygen_ros.config import StandingTask
+from oxygen_ros.policy.controller import Controller
+from oxygen_ros.runtime.facts import FactReader
+from oxygen_ros.runtime.memory import MemoryStore
+from oxygen_ros.runtime.metrics import Metrics
+from oxygen_ros.runtime.protocol import EngineState
+from oxygen_ros.runtime.protocol import EngineStatus
+from oxygen_ros.types import ActionChunk
+from oxygen_ros.types import Cause
+from oxygen_ros.types import CycleReport
+from oxygen_ros.types import MemoryFact
+from oxygen_ros.types import TokenDelta
+
+logger = logging.getLogger(__name__)
+
+_TROUBLES = {
+    EngineState.HUNG: Cause.ENGINE_HUNG,
+    EngineState.RESTARTING: Cause.ENGINE_DEAD,
+    EngineState.FAILED: Cause.ENGINE_DEAD,
+    EngineState.STOPPED: Cause.ENGINE_DEAD,
+}
+
+
+class Listener:
+    """
+    Receives what a session produces; override what is of interest.
+
+    Called from the session's receiver thread (on_fact: from the memory writer's), one call at a
+    time per thread. A call may take its time without delaying the tick, but later chunks wait
+    for it. An exception is logged and counted, it never ends the thread.
+    """
+
+    def on_chunk(self, chunk: ActionChunk) -> None:
+        """Take a chunk that has just gone to the controller."""
+
+    def on_delta(self, delta: TokenDelta) -> None:
+        """Take a piece of text; exactly one final piece per request, whatever happens."""
+
+    def on_fact(self, fact: MemoryFact) -> None:
+        """Take a fact that is already on disk."""
+
+    def on_engine_state(self, status: EngineStatus) -> None:
+        """Take a change of the engine's state."""
+
+    def on_warning(self, text: str) -> None:
+        """Take a warning meant for the operator."""
+
+
+class Outputs:
+    """What a host tells, passed on in the order of urgency: the robot first."""
+
+    def __init__(self, listener: Listener, controller: Controller | None,
+                 node_clock_ns: Callable[[], int]):
+        self._listener = listener
+        self._controller = controller
+        self._node_clock_ns = node_clock_ns
+        self._memory_tasks: set[str] = set()
+        self.epoch = 0                   # set by the session: older chunks are void
+        self.newest_chunk = (0, 0)       # frame id and stamp
+        self.status = EngineStatus(EngineState.STOPPED)
+        self.num_listener_errors = 0
+        self.begin(None)
+
+    def begin(self, memory: MemoryStore | None) -> None:
+        """Start the figures of a run from zero."""
+        self.memory = memory
+        self.metrics = Metrics()
+        self._reader = FactReader(self._malformed)
+
+    def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
+        """Note whose texts are read as facts, also those that still run."""
+        self._memory_tasks |= {task.name for task in tasks if task.destination == 'memory'}
+
+    def chunk(self, chunk: ActionChunk) -> None:
+        """Give a chunk to the controller."""
+        if chunk.epoch != self.epoch:
+            return
+        if self._controller is not None:
+            self._controller.add_chunk(chunk)
+        self.newest_chunk = (chunk.frame_id, chunk.stamp_ns)
+        self.metrics.chunk(chunk, self._node_clock_ns())
+        self._tell(self._listener.on_chunk, chunk)
+
+    def delta(self, delta: TokenDelta) -> None:
+        """Count a piece of text and read facts from it."""
+        self.metrics.delta(delta)
+        self._tell(self._listener.on_delta, delta)
+        if delta.task in self._memory_tasks and self.memory is not None:
+            for fact in self._reader.push(delta):
+                self.memory.add(fact)
+
+    def report(self, report: CycleReport) -> None:
+        """Take the figures of one engine cycle."""
+        self.metrics.report(report)
+
+    def state(self, status: EngineStatus) -> None:
+        """Tell the controller whether the engine can be relied on."""
+        if self._controller is not None:
+            if status.state is EngineState.READY:
+                self._controller.engine_state(True)
+            elif status.state in _TROUBLES:
+                self._controller.engine_state(False, _TROUBLES[status.state])
+        if status.state in _TROUBLES and status.state is not EngineState.HUNG:
+            self.metrics.engine_ended()
+        self.status = status
+        self._tell(self._listener.on_engine_state, status)
+
+    def fact(self, fact: MemoryFact) -> None:
+        """Pass on a fact that is on disk; called by the memory's writer."""
+        self.metrics.facts += 1
+        self._tell(self._listener.on_fact, fact)
+
+    def warn(self, text: str) -> None:
+        """Pass on a warning."""
+        self._tell(self._listener.on_warning, text)
+
+    def _malformed(self, text: str) -> None:
+        self.metrics.malformed_facts += 1
+        logger.info('no fact: %s', text)
+
+    def _tell(self, method: Callable[[Any], None], argument: Any) -> None:
+        try:
+            method(argument)
+        except Exception:
+            self.num_listener_errors += 1
+            logger.exception('%s failed (%d so far)', method.__name__, self.num_listener_errors)
