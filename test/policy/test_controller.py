@@ -98,6 +98,16 @@ def test_first_command_starts_from_the_measured_state(rig):
     assert result.clamped == 2
 
 
+@pytest.mark.parametrize('has_chunk', [True, False])
+def test_first_command_keeps_to_a_small_start_jump(new_rig, new_profile, has_chunk):
+    rig = new_rig(new_profile(start_jump=0.003))
+    rig.position = np.array([1.5, 1.0])
+    if has_chunk:
+        rig.chunk([0.5, 1.5])
+    commands = np.array([result.command for result in rig.ticks(3)])
+    assert commands[:, 0] == pytest.approx([1.497, 1.477, 1.457])
+
+
 def test_second_activation_starts_from_the_new_measured_state(rig):
     _follow(rig)
     rig.controller.deactivate()
@@ -134,6 +144,16 @@ def test_hold_does_not_follow_an_arm_that_sags(rig):
         command = rig.tick().command
     assert command == pytest.approx(held)
     assert held == pytest.approx(HERE)
+
+
+def test_every_fallback_holds_where_it_began(rig):
+    for place in ([0.0, 1.0], [0.4, 0.5]):
+        rig.chunk(place)
+        rig.ticks(45)
+        rig.position = np.array(place)
+        rig.controller.engine_state(False)
+        assert rig.ticks(5)[-1].command == pytest.approx(place)
+        rig.controller.engine_state(True)
 
 
 def test_hold_of_a_position_outside_the_limits_goes_inside_slowly(rig):
@@ -245,7 +265,7 @@ def test_joint_states_cannot_be_reported_unchecked(rig):
 
 @pytest.mark.parametrize('bad, cause', [
     (np.full((20, 2), np.nan), Cause.NOT_FINITE), (np.zeros((20, 3)), Cause.WRONG_SIZE)])
-def test_broken_chunks_leave_the_good_one_running_and_name_themselves_when_it_ends(rig, bad, cause):
+def test_broken_chunks_leave_the_good_one_running_and_then_name_themselves(rig, bad, cause):
     rig.chunk(np.tile(np.float32(THERE), (4, 1)))
     rig.tick()
     verdicts = []
@@ -270,6 +290,25 @@ def test_reject_falls_back_until_another_chunk_comes(new_rig):
     results = rig.ticks(4)
     assert {result.verdict for result in results} == {Verdict.FRESH}
     assert results[-1].command == pytest.approx([0.05, 1.0])
+
+
+def test_reject_does_not_blame_an_action_for_missed_ticks(new_rig):
+    rig = new_rig(limit_mode='reject')
+    rig.chunk(np.linspace([0.0, 1.0], [0.6, 1.0], 25).astype(np.float32))
+    rig.ticks(5)
+    assert rig.tick(skipped=4).verdict is Verdict.FRESH
+
+
+def test_blend_after_a_fallback_starts_from_the_wire_not_from_an_old_plan(new_rig):
+    rig = new_rig(transition='blend', blend_ticks=10)
+    rig.chunk([0.3, 1.0])
+    rig.ticks(10)
+    rig.reporting_cameras = set()
+    rig.ticks(30)
+    rig.reporting_cameras = {'front'}
+    rig.chunk([-0.3, 1.0])
+    commands = [result.command[0] for result in rig.ticks(5)]
+    assert commands == pytest.approx([-0.02, -0.04, -0.06, -0.08, -0.1])
 
 
 def test_stop_is_latched_and_holds_until_resume(rig):

@@ -110,3 +110,16 @@ def test_reject_approaches_an_action_it_has_to_join_within_start_jump(new_profil
 def test_not_finite_action_never_passes(new_profile, mode, bad):
     limits = Limits(new_profile(), rate_hz=50, mode=mode)
     assert limits.apply(np.array([0.0, bad]), INSIDE) == (None, 0, Cause.NOT_FINITE)
+
+
+def test_rounding_does_not_carry_a_command_past_a_limit():
+    profile = RobotProfile(name='odd', cameras=(Camera('front', 'image'),),
+                           joints=(Joint('a', lower=-0.7, upper=0.7, max_velocity=50.0),))
+    limits = Limits(profile, rate_hz=50)
+    references = np.random.default_rng(0).uniform(-0.7, 0.7, 2000)
+    assert any(reference + (0.7 - reference) > 0.7 for reference in references)
+    for reference in references:
+        for target in (-1.0, 1.0):
+            command, _, _ = limits.apply(np.array([target]), np.array([reference]))
+            assert abs(command[0]) == 0.7 or abs(command[0] - reference) == pytest.approx(1)
+            assert abs(command[0]) <= 0.7
