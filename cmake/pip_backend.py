@@ -1,0 +1,32 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""setuptools' build backend; asks for ROS 2's wheels where no ROS 2 is sourced."""
+
+import os
+from pathlib import Path
+
+from setuptools import build_meta
+from setuptools.build_meta import *  # noqa: F401,F403
+
+WHEELS = Path(__file__).with_name('build-wheels.txt')
+
+
+def get_requires_for_build_wheel(config_settings=None):
+    """Return what an isolated build installs first."""
+    wanted = build_meta.get_requires_for_build_wheel(config_settings)
+    if not os.environ.get('AMENT_PREFIX_PATH'):
+        wanted += [line for line in WHEELS.read_text().splitlines()
+                   if line and not line.startswith('#')]
+    return wanted
