@@ -34,6 +34,7 @@ import signal
 import sys
 import threading
 import time
+from zipfile import BadZipFile
 
 import numpy as np
 import rclpy
@@ -125,7 +126,7 @@ def load_clips(folder: Path, wanted: Sequence[int] = ()) -> list[Clip]:
                                  f'{min(known)} to {max(known)}')
         with np.load(folder / 'episodes.npz') as arrays:
             return [_read_clip(known[index], arrays) for index in wanted or sorted(known)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, BadZipFile) as error:
         raise RecordingError(f'{folder} cannot be read ({type(error).__name__}: {error}); '
                              f'get the recording again') from error
 
