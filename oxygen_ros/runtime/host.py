@@ -227,8 +227,8 @@ class EngineHost:
             return False
         logger.warning('the engine %s (%s)', how, exit_text)
         self._end_texts(EndReason.ERROR, f'the engine {how}')
-        self._set_state(self._status.state, how if self._failure.message
-                        else f'{how} ({exit_text})')
+        if not self._failure.message:
+            self._set_state(self._status.state, f'{self._status.detail} ({exit_text})')
         if not restart:
             self._settled.set()
         return restart

@@ -84,7 +84,9 @@ class Metrics:
 
     def __init__(self):
         self._lock = threading.Lock()
-XXelf._tokens, self._texts = Rate(), Rate(), Rate()
+        self._active_since_s: float | None = None
+        self._active_s = 0.0
+        self._chunks, self._tokens, self._texts = Rate(), Rate(), Rate()
         self._reasons: dict[str, int] = {}
         self._last_token_s: dict[str, float] = {}
         self._spreads = {name: Quantiles() for name in (

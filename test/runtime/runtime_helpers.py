@@ -1,0 +1,82 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""What the runtime tests share: a recorder of everything told, waiting, looking at processes."""
+
+from collections import Counter
+import os
+from pathlib import Path
+import threading
+import time
+
+from oxygen_ros.runtime.protocol import Supervision
+
+QUICK = Supervision(hung_after_s=0.4, kill_after_s=1.2, backoff_s=0.05, max_backoff_s=0.2,
+                    max_restarts=100)
+
+
+class Recorder:
+    """Keeps what a host tells, with the steady time of each state."""
+
+    def __init__(self):
+        self.chunks, self.deltas, self.states, self.reports = [], [], [], []
+        self.ended = Counter()
+        self._lock = threading.Lock()
+
+    def chunk(self, chunk):
+        self.chunks.append(chunk)
+
+    def delta(self, delta):
+        with self._lock:
+            self.deltas.append(delta)
+            self.ended[delta.request_id] += delta.final
+
+    def report(self, report):
+        self.reports.append(report)
+
+    def state(self, status):
+        self.states.append((time.monotonic(), status))
+
+    def final(self, request_id):
+        """Return the final delta of a request, None if it still runs."""
+        with self._lock:
+            return next((delta for delta in self.deltas
+                         if delta.request_id == request_id and delta.final), None)
+
+    def num_pieces(self, request_id):
+        """Return how many deltas of a request have come."""
+        with self._lock:
+            return sum(delta.request_id == request_id for delta in self.deltas)
+
+
+def wait_until(condition, *, timeout_s=20.0, what='condition'):
+    """Wait for a condition, fail when it does not come true."""
+    end_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end_s, f'{what} did not come true within {timeout_s} s'
+        time.sleep(0.005)
+
+
+def is_running(pid):
+    """Return whether a process exists and is no zombie."""
+    try:
+        state = Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[0]
+    except OSError:
+        return False
+    return state not in 'ZX'
+
+
+def num_fds():
+    """Return how many descriptors this process has open."""
+    return len(os.listdir('/proc/self/fd'))
