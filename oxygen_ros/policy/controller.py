@@ -51,14 +51,14 @@ class Controller:
         self.chunks = ChunkBuffer(len(profile.joints), control)
         self.sources = SourceMonitor(profile)
         self._fallback = Fallback(control, rate_hz=rate_hz)
-        self._num_joints = len(profile.joints)
         self._max_still_ticks = max(1, round(_CLOCK_STOPPED_S * rate_hz))
         # Written by any thread, each as one reference:
         self._activation = (0, False)  # (number of the activation, whether it is in force)
         self._measured: NDArray[np.float64] | None = None
         self._stop_reason: str | None = None
         self._engine_cause = Cause.NONE
-        self.num_refused_states = 0  # joint states not used: not finite or of the wrong size
+        self._state_fault = ''       # of the newest joint states
+        self.num_refused_states = 0  # joint states not used: of the wrong size or not true
         # Owned by the tick thread:
         self._ticked_activation = 0
         self._last: NDArray[np.float64] | None = None       # last command of this activation
@@ -83,10 +83,13 @@ class Controller:
         False if they are not usable: the state keeps its previous value and its age.
         """
         positions = np.array(positions, np.float64)
-        if positions.shape != (self._num_joints,) or not np.isfinite(positions).all():
+        fault = self.limits.fault_of_state(positions)
+        if fault:
             self.num_refused_states += 1
+            self._state_fault = fault
             return False
         self._measured = positions
+        self._state_fault = ''
         self.sources.seen(JOINTS, stamp_ns, now_ns)
         return True
 
@@ -142,7 +145,10 @@ class Controller:
             return self.limits.describe()
         if cause in (Cause.JOINTS_STALE, Cause.CAMERA_STALE, Cause.CAMERA_FROZEN):
             source = self.sources.stale_source(now_ns)
-            return '' if source is None else self.sources.describe(source, now_ns)
+            texts = ['' if source is None else self.sources.describe(source, now_ns)]
+            if source == JOINTS and self._state_fault:
+                texts.append(f'the newest are refused: {self._state_fault}')
+            return '; '.join(texts)
         return ''
 
     # The tick thread

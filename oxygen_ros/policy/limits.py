@@ -56,6 +56,23 @@ class Limits:
         """Return the position moved inside the position limits."""
         return np.clip(position, self.lower, self.upper)
 
+    def fault_of_state(self, measured: NDArray[np.float64]) -> str:
+        """
+        Say why a measured state cannot be true, '' if it can.
+
+        A joint may be pushed out of its limits, but not by more than its whole travel: that is
+        another unit or a broken encoder, and no command may start from it.
+        """
+        if measured.shape != self.lower.shape:
+            return f'{measured.size} positions for {len(self.lower)} joints'
+        travel = self.upper - self.lower
+        # Written so that not-a-number, which compares false, is a fault too.
+        is_true = (measured >= self.lower - travel) & (measured <= self.upper + travel)
+        for index in np.flatnonzero(~is_true):
+            return (f'{self._joint_names[index]} measured at {measured[index]:g}, limits '
+                    f'{self.lower[index]:g} to {self.upper[index]:g}')
+        return ''
+
     def toward(self, target: NDArray[np.float64], reference: NDArray[np.float64], *,
                first: bool = False) -> NDArray[np.float64]:
         """

@@ -244,7 +244,8 @@ def test_frozen_camera_is_named(rig):
     assert result.cause is Cause.CAMERA_FROZEN
 
 
-@pytest.mark.parametrize('positions', [[np.nan, 1.0], [np.inf, 1.0], [0.5], [0.5] * 3, []])
+@pytest.mark.parametrize('positions', [
+    [np.nan, 1.0], [np.inf, 1.0], [0.5], [0.5] * 3, [], [0.0, 57.3]])
 def test_unusable_joint_states_change_neither_value_nor_age(rig, positions):
     _follow(rig)
     rig.joints_report = False
@@ -256,6 +257,15 @@ def test_unusable_joint_states_change_neither_value_nor_age(rig, positions):
     assert results[-1].cause is Cause.JOINTS_STALE
     assert results[-1].command == pytest.approx(HERE)
     assert rig.controller.num_refused_states == 15
+
+
+def test_state_in_another_unit_is_named_and_never_a_place_to_start(rig):
+    rig.position = np.array([-45.0, 1.0])
+    rig.chunk(THERE)
+    assert [result.command for result in rig.ticks(5)] == [None] * 5
+    assert rig.controller.describe(Cause.JOINTS_STALE, rig.now_ns) == (
+        'joints: nothing received yet; the newest are refused: lift measured at -45, '
+        'limits -1 to 1')
 
 
 def test_joint_states_cannot_be_reported_unchecked(rig):
