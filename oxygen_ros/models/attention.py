@@ -146,18 +146,19 @@ class Group:
         if self._ragged:
             scores.fill_(float('-inf'))   # shorter pieces see nothing in the columns left over
         shared = end - begin
-        scores[:, :, :shared] = queries @ keys[:, begin:end].transpose(1, 2)
+        scores[:, :, :shared] = torch.bmm(queries, keys[:, begin:end].transpose(1, 2))
         for piece, rows, hidden in self._pieces:
             for column, (low, high) in columns(piece, shared):
-                own = queries[:, rows] @ keys[:, low:high].transpose(1, 2)
+                own = torch.bmm(queries[:, rows], keys[:, low:high].transpose(1, 2))
                 if hidden is not None and high == piece.ranges[-1][1]:
                     own[:, :, -hidden.shape[1]:].masked_fill_(hidden, float('-inf'))
                 scores[:, rows, column:column + high - low] = own
         weights = scores.softmax(dim=-1, dtype=torch.float32).to(queries.dtype)
-        out = weights[:, :, :shared] @ values[:, begin:end]
+        out = torch.bmm(weights[:, :, :shared], values[:, begin:end])
         for piece, rows, _ in self._pieces:
             for column, (low, high) in columns(piece, shared):
-                out[:, rows] += weights[:, rows, column:column + high - low] @ values[:, low:high]
+                out[:, rows].baddbmm_(weights[:, rows, column:column + high - low],
+                                      values[:, low:high])
         return [(piece.begin, out[:, rows]) for piece, rows, _ in self._pieces]
 
 
