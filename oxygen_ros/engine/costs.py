@@ -23,6 +23,10 @@ STAGES = ('encode', 'denoise', 'decode')
 # Rows share one bucket up to the next bound: costs between two bounds differ by little.
 BUCKETS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 4096)
 HISTORY = 64
+# So many steps in a row this much over their prediction mean that the machine has changed (heat,
+# another process), not that one step was unlucky: older measurements of the stage are void.
+SURPRISES = 3
+SURPRISE = 1.2
 
 
 def bucket_of(batch: int) -> int:
@@ -43,21 +47,25 @@ class CostModel:
     Predicts how long a stage takes from what it took lately.
 
     Per stage and bucket the last HISTORY durations are kept. One outlier among many does not
-    move the prediction; a lasting change does within a few dozen samples. Single thread.
+    move the prediction; a lasting slow-down does after SURPRISES steps. Single thread.
     """
 
     def __init__(self, quantile: float = 0.95):
         self._quantile = quantile
         self._samples: dict[str, dict[int, deque[float]]] = {stage: {} for stage in STAGES}
         self._cache: dict[tuple[str, int], float] = {}
+        self._surprises: dict[str, list[tuple[int, float]]] = {stage: [] for stage in STAGES}
+        self._fresh: set[tuple[str, int]] = set()   # measured since the last age()
 
     def record(self, stage: str, duration_s: float, *, batch: int = 1) -> None:
         """Add one measured duration; for 'decode' batch counts rows, prompt rows included."""
+        self._watch_for_change(stage, duration_s, batch)
         buckets = self._samples[stage]
         bucket = bucket_of(batch)
         if bucket not in buckets:
             buckets[bucket] = deque(maxlen=HISTORY)
         buckets[bucket].append(duration_s)
+        self._fresh.add((stage, bucket))
         self._cache.clear()
 
     def known(self, stage: str) -> bool:
@@ -71,26 +79,27 @@ class CostModel:
         Unseen sizes: linear between two measured neighbours; below the smallest its cost; above
         the largest in proportion to the rows, which is more than any GEMM really takes.
         """
-        bucket = bucket_of(batch)
-        if (stage, bucket) not in self._cache:
-            self._cache[stage, bucket] = self._predict_bucket_s(self._samples[stage], bucket)
-        return self._cache[stage, bucket]
+        if (stage, batch) not in self._cache:
+            self._cache[stage, batch] = self._predict_bucket_s(self._samples[stage],
+                                                               bucket_of(batch))
+        return self._cache[stage, batch]
 
     def worst_s(self, stage: str) -> float:
         """Return the highest prediction over the sizes measured; 0 if none."""
         return max((self.predict_s(stage, batch=bucket) for bucket in self._samples[stage]),
                    default=0.0)
 
-    def forget_worst(self, stage: str) -> None:
+    def age(self, stage: str) -> None:
         """
-        Drop the longest sample of every bucket that has another.
+        Drop the longest quarter of the samples of every size not measured since the last call.
 
-        A stage that is not started because it was once slow can never show that it is fast
-        again; the scheduler calls this when text has been kept waiting by a prediction alone.
+        A size that is avoided because it was once slow could never show that it is fast again.
         """
-        for samples in self._samples[stage].values():
-            if len(samples) > 1:
-                samples.remove(max(samples))
+        for bucket, samples in self._samples[stage].items():
+            if (stage, bucket) not in self._fresh:
+                for _ in range(min(len(samples) - 1, math.ceil(len(samples) / 4))):
+                    samples.remove(max(samples))
+        self._fresh = {key for key in self._fresh if key[0] != stage}
         self._cache.clear()
 
     def to_dict(self) -> dict[str, dict[str, list[float]]]:
@@ -108,6 +117,17 @@ class CostModel:
                 for duration_s in samples:
                     model.record(stage, duration_s, batch=int(bucket))
         return model
+
+    def _watch_for_change(self, stage: str, duration_s: float, batch: int) -> None:
+        if not 0.0 < SURPRISE * self.predict_s(stage, batch=batch) < duration_s:
+            self._surprises[stage].clear()
+            return
+        self._surprises[stage].append((bucket_of(batch), duration_s))
+        if len(self._surprises[stage]) == SURPRISES:
+            self._samples[stage].clear()
+            for bucket, earlier_s in self._surprises[stage][:-1]:
+                self._samples[stage].setdefault(bucket, deque(maxlen=HISTORY)).append(earlier_s)
+            self._surprises[stage].clear()
 
     def _predict_bucket_s(self, buckets: dict[int, deque[float]], bucket: int) -> float:
         if not buckets:

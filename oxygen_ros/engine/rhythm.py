@@ -21,9 +21,8 @@ import math
 from oxygen_ros.engine.costs import quantile_of
 
 # Shortest gap between two tokens of a paced text, as a share of its period. A token held up by
-# action work is followed by shorter gaps until the text is back on its grid, never by a burst:
-# gaps then stay between 0.7 and 1.3 periods, so that the longest is under twice the median.
-MIN_GAP = 0.7
+# action work is followed by shorter gaps until the text is back on its grid, never by a burst.
+MIN_GAP = 1 / 3
 HISTORY = 1024
 
 
@@ -98,16 +97,21 @@ class Rhythm:
         Return when the step with the next token should start, this window or the next.
 
         A token wanted during the coming action work runs before it or after it, whichever is
-        nearer to the wanted time.
+        nearer to the wanted time. The last token before it moves towards the middle between its
+        neighbours, so that the gap over the action work does not stand out.
         """
         due_s = self.due_s(text)
         latest_s = window.closes_s - cost_s - window.slack_s
-        if due_s <= latest_s:
+        if due_s > latest_s:
+            lateness_s = window.reopens_s - due_s
+            if text.earliest_s <= latest_s and lateness_s > due_s - latest_s:
+                return latest_s
+            return max(due_s, window.reopens_s)
+        is_last = due_s + MIN_GAP * text.period_s > latest_s
+        if text.last_token_s is None or not is_last or due_s + text.period_s > window.reopens_s:
             return due_s
-        lateness_s = window.reopens_s - due_s
-        if text.earliest_s <= latest_s and lateness_s > due_s - latest_s:
-            return latest_s
-        return max(due_s, window.reopens_s)
+        middle_s = (text.last_token_s + window.reopens_s) / 2
+        return min(max(due_s, middle_s), latest_s)
 
     def gap_s(self, quantile: float) -> float:
         """Return that quantile of the recent inter-token gaps of all texts; 0 if none."""

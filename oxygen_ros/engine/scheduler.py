@@ -26,6 +26,7 @@ The guarantee that follows is explained in doc/explanation/scheduling.md.
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 import math
 from typing import Sequence
 
@@ -35,9 +36,9 @@ from oxygen_ros.engine.rhythm import Rhythm
 from oxygen_ros.engine.rhythm import TextView
 from oxygen_ros.engine.rhythm import Window
 
-# After so many cycles in which a prediction alone kept all text waiting, one outlier of the
-# decode cost is forgotten, or a single hiccup could silence text for ever.
-PROBE_CYCLES = 20
+# Every so many frames the costs of step sizes not seen lately are aged, or one hiccup could keep
+# a text waiting for ever.
+AGE_FRAMES = 20
 # Share of paced tokens that may be more than a period late before the rates count as not met.
 MISSED_SHARE = 0.05
 # A start this share of a period late still counts for the old grid, so that jitter of the
@@ -84,6 +85,7 @@ class Scheduler:
         self._steps_this_frame = 0
         self._kept_waiting = False     # text waited in this cycle for a prediction alone
         self._starved_cycles = 0       # in a row
+        self._frames = 0
         self._shortest_step_s = 0.0    # of the text that waits
 
     def next_frame_s(self, now_s: float) -> float:
@@ -96,6 +98,9 @@ class Scheduler:
         self._next_frame_s = (self._next_frame_s if on_grid else now_s) + self._period_s
         self._count_starved()
         self._steps_this_frame = 0
+        self._frames += 1
+        if self._frames % AGE_FRAMES == 0:
+            self._costs.age('decode')
 
     def end_actions(self, now_s: float) -> None:
         """Note that the chunk has left; the rest of the cycle belongs to text."""
@@ -117,19 +122,12 @@ class Scheduler:
             return ()
         window = self._window(now_s)
         time_left_s = window.closes_s - now_s
-        chosen: list[TextView] = []
-        rows = 0
-        for text in self._in_order(now_s, texts, window):
-            if len(chosen) == self._config.max_batch:
-                break
-            more = rows + max(1, text.prompt_tokens_left)
-            if self._costs.predict_s('decode', batch=more) <= time_left_s:
-                chosen.append(text)
-                rows = more
-            elif not chosen:
-                self._kept_waiting = True
-                self._shortest_step_s = self._cost_s(text)
-        return self._start(chosen)
+        ready = self._in_order(now_s, texts, window)
+        fitting = [text for text in ready if self._cost_s(text) <= time_left_s]
+        if ready and not fitting:
+            self._kept_waiting = True
+            self._shortest_step_s = self._cost_s(ready[0])
+        return self._start(self._most_that_fit(fitting[:self._config.max_batch], time_left_s))
 
     def next_decode_s(self, now_s: float, texts: Sequence[TextView]) -> float | None:
         """
@@ -140,8 +138,12 @@ class Scheduler:
         if not texts:
             return None
         window = self._window(now_s)
-        soonest_s = min(self._run_at_s(text, now_s, window) for text in texts)
-        return max(now_s, min(soonest_s, max(self._next_frame_s, now_s + 1e-3)))
+        soonest_s = self._next_frame_s if now_s < self._next_frame_s else math.inf
+        for text in texts:
+            run_at_s = max(now_s, self._run_at_s(text, now_s, window))
+            if run_at_s + self._cost_s(text) <= window.closes_s:
+                soonest_s = min(soonest_s, run_at_s)
+        return soonest_s
 
     def expired(self, now_s: float, texts: Sequence[TextView]) -> tuple[str, ...]:
         """Return the request ids whose time is over, lowest priority first."""
@@ -170,20 +172,33 @@ class Scheduler:
 
     def _in_order(self, now_s: float, texts: Sequence[TextView], window: Window):
         """Return the texts that may run now: by priority, then paced ones, then the oldest."""
-        if not any(self._run_at_s(text, now_s, window) <= now_s for text in texts):
-            return []
-        # A paced text wanted before this step ends joins it, else it would wait for the next.
-        soon = [(self._run_at_s(text, now_s, window), text) for text in texts
-                if text.earliest_s <= now_s
-                and (text.expires_s is None or text.expires_s > now_s)]
-        soon = [entry for entry in soon if entry[0] <= now_s + self._cost_s(entry[1])]
-        soon.sort(key=lambda entry: (
-            -entry[1].priority, not entry[1].period_s, entry[0], entry[1].submitted_s,
-            entry[1].request_id))
-        return [text for _, text in soon]
+        order = []
+        nothing_due = True
+        num_rows = max(1, min(len(texts), self._config.max_batch))
+        step_s = self._costs.predict_s('decode', batch=num_rows)
+        for index, text in enumerate(texts):
+            if text.expires_s is not None and text.expires_s <= now_s:
+                continue
+            run_at_s = self._run_at_s(text, now_s, window)
+            if run_at_s <= now_s:
+                nothing_due = False
+            # A paced text wanted before this step ends joins it, else it would wait for the next.
+            elif text.earliest_s > now_s or run_at_s > now_s + step_s:
+                continue
+            paced = text.target_tokens_per_s is not None
+            order.append((-text.priority, not paced, run_at_s, text.submitted_s, index, text))
+        return [] if nothing_due else [entry[-1] for entry in sorted(order)]
+
+    def _most_that_fit(self, ready: list[TextView], time_left_s: float) -> list[TextView]:
+        """Return the longest head of the list whose step fits."""
+        rows = list(accumulate(max(1, text.prompt_tokens_left) for text in ready))
+        for count in range(len(ready), 1, -1):
+            if self._costs.predict_s('decode', batch=rows[count - 1]) <= time_left_s:
+                return ready[:count]
+        return ready[:1]
 
     def _run_at_s(self, text: TextView, now_s: float, window: Window) -> float:
-        if not text.period_s:
+        if text.target_tokens_per_s is None:
             return now_s
         return self._rhythm.run_at_s(text, cost_s=self._cost_s(text), window=window)
 
@@ -195,7 +210,7 @@ class Scheduler:
         if self._steps_this_frame >= self._config.steps_per_frame:
             return ()
         alive = [text for text in texts if text.expires_s is None or text.expires_s > now_s]
-        alive.sort(key=lambda text: (-text.priority, text.submitted_s, text.request_id))
+        alive.sort(key=lambda text: (-text.priority, text.submitted_s))
         return self._start(alive[:self._config.max_batch])
 
     def _start(self, chosen: list[TextView]) -> tuple[str, ...]:
@@ -208,8 +223,6 @@ class Scheduler:
         starved = self._kept_waiting and not self._steps_this_frame and self._window_s > 0
         self._starved_cycles = self._starved_cycles + 1 if starved else 0
         self._kept_waiting = False
-        if self._starved_cycles and self._starved_cycles % PROBE_CYCLES == 0:
-            self._costs.forget_worst('decode')
 
     def _complaints(self, frame_s: float) -> list[str]:
         complaints = []
