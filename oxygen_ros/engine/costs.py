@@ -16,8 +16,8 @@
 
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Mapping
 import math
-from typing import Mapping
 
 STAGES = ('encode', 'denoise', 'decode')
 # Rows share one bucket up to the next bound: costs between two bounds differ by little.

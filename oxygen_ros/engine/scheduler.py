@@ -25,10 +25,10 @@ torch or looks at a clock. Actions are hard, text is soft. Under load, in this o
 The guarantee that follows is explained in doc/explanation/scheduling.md.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 import math
-from typing import Sequence
 
 from oxygen_ros.config import SchedulerConfig
 from oxygen_ros.engine.costs import CostModel
@@ -89,7 +89,7 @@ class Scheduler:
         self._shortest_step_s = 0.0    # of the text that waits
 
     def next_frame_s(self, now_s: float) -> float:
-        """Return when action work may start next; not after now_s: as soon as a picture is here."""
+        """Return when action work may start next; now_s or earlier: with the next observation."""
         return now_s if self._config.steps_per_frame else self._next_frame_s
 
     def begin_frame(self, now_s: float) -> None:

@@ -16,9 +16,8 @@
 
 import json
 
-import pytest
-
 from oxygen_ros.engine.costs import CostModel
+import pytest
 
 
 def test_few_samples_predict_their_maximum_and_many_their_quantile():
