@@ -206,7 +206,7 @@ class LanguageExecutor:
         if text.limit > self._max_text_tokens:
             return (f'{text.limit} tokens are more than max_text_tokens '
                     f'{self._max_text_tokens}; ask for fewer or raise it')
-        needed = self._kv.rounded(text.num_rows) + 2 * self._reserve_rows
+        needed = self._kv.rounded(text.num_rows) + 2 * self._kv.rounded(self._reserve_rows)
         if needed > self._kv.num_rows:
             return (f'the text and two frames need {needed} KV rows, the pool has '
                     f'{self._kv.num_rows}; raise pool_tokens or shorten the text')
