@@ -71,19 +71,11 @@ class ViewAttention:
         self.positions = torch.tensor(
             [part.start + row for part in segments for row in range(part.num_rows)],
             device=device)
-        self._single, groups = [], defaultdict(list)
-        for piece in split(segments):
-            if len(piece.ranges) > 1:
-                groups[piece.ranges[0]].append(piece)
-                continue
-            mask = None
-            if piece.causal:
-                first, last = piece.ranges[0]
-                mask = torch.ones(piece.num_rows * self._fold, last - first, dtype=torch.bool,
-                                  device=device)
-                mask[:, -piece.num_rows:] = piece.triangle(self._fold, device)
-            self._single.append((piece, mask))
-        self._groups = [Group(pieces, self._fold, device) for pieces in groups.values()]
+        pieces = split(segments)
+        self._single = [OneRange(piece, self._fold, pool)
+                        for piece in pieces if len(piece.ranges) == 1]
+        several = [piece for piece in pieces if len(piece.ranges) > 1]
+        self._several = SeveralRanges(several, self._fold, pool) if several else None
 
     def write(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Store keys and values [rows, kv heads, head_dim] in the pool."""
@@ -97,78 +89,104 @@ class ViewAttention:
 
     def attend(self, layer: int, queries: torch.Tensor) -> torch.Tensor:
         """Return [rows, heads * head_dim] for queries [rows, heads, head_dim]."""
-        keys, values = self._pool.keys[layer], self._pool.values[layer]
         num_rows, kv_heads, dim = queries.shape[0], self._num_kv_heads, self._head_dim
         folded = queries.reshape(num_rows, kv_heads, self._fold, dim).transpose(0, 1)
         folded = folded.reshape(kv_heads, num_rows * self._fold, dim)
-        parts = [(piece.begin, self._attend_single(piece, mask, folded, keys, values))
-                 for piece, mask in self._single]
-        for group in self._groups:
-            parts.extend(group.attend(folded, keys, values))
+        parts = [(part.begin, part.attend(layer, folded)) for part in self._single]
+        if self._several:
+            parts.extend(self._several.attend(layer, folded))
         parts.sort(key=lambda part: part[0])
         out = parts[0][1] if len(parts) == 1 else torch.cat([part[1] for part in parts], dim=1)
         out = out.view(kv_heads, num_rows, self._fold, dim).transpose(0, 1)
         return out.reshape(num_rows, -1)
 
-    def _attend_single(self, piece: Piece, mask: torch.Tensor | None, folded: torch.Tensor,
-                       keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-        (begin, end), = piece.ranges
-        queries = folded[:, piece.begin * self._fold:piece.end * self._fold]
+
+class OneRange:
+    """A piece that sees one contiguous range: the fused kernel."""
+
+    def __init__(self, piece: Piece, fold: int, pool: KVPool):
+        (low, high), = piece.ranges
+        self.begin = piece.begin
+        self._rows = slice(piece.begin * fold, piece.end * fold)
+        # [layer][1, kv heads, range, head_dim], views
+        self._keys = pool.keys[:, None, :, low:high].unbind()
+        self._values = pool.values[:, None, :, low:high].unbind()
+        self._mask = None
+        if piece.causal:
+            device = pool.keys.device
+            self._mask = torch.ones(piece.num_rows * fold, high - low, dtype=torch.bool,
+                                    device=device)
+            self._mask[:, -piece.num_rows:] = piece.triangle(fold, device)
+
+    def attend(self, layer: int, folded: torch.Tensor) -> torch.Tensor:
+        """Return [kv heads, folded rows of the piece, head_dim]."""
         return functional.scaled_dot_product_attention(
-            queries[None], keys[None, :, begin:end], values[None, :, begin:end],
-            attn_mask=mask)[0]
+            folded[None, :, self._rows], self._keys[layer], self._values[layer],
+            attn_mask=self._mask)[0]
 
 
-class Group:
-    """Pieces that see the same first range; it is read once for all of them."""
+@dataclass(frozen=True)
+class Read:
+    """One range of the pool read by some rows."""
 
-    def __init__(self, pieces: list[Piece], fold: int, device: torch.device):
-        self._shared = pieces[0].ranges[0]
-        self._pieces, offset = [], 0
+    rows: slice                         # of the score buffer
+    columns: slice                      # of the score buffer
+    keys: tuple[torch.Tensor, ...]      # [layer][kv heads, head_dim, range], views
+    values: tuple[torch.Tensor, ...]    # [layer][kv heads, range, head_dim], views
+
+
+class SeveralRanges:
+    """Pieces that see several ranges: one score buffer, one softmax over it."""
+
+    def __init__(self, pieces: list[Piece], fold: int, pool: KVPool):
+        self._fold, self._pool, self._reads, self._triangles = fold, pool, [], []
+        groups = defaultdict(list)
         for piece in pieces:
-            hidden = ~piece.triangle(fold, device) if piece.causal else None
-            rows = slice(offset, offset + piece.num_rows * fold)
-            self._pieces.append((piece, rows, hidden))
-            offset = rows.stop
-        self._fold = fold
-        self._width = max(sum(end - begin for begin, end in piece.ranges) for piece in pieces)
-        self._ragged = len(pieces) > 1
+            groups[piece.ranges[0]].append(piece)
+        self._pieces = [piece for group in groups.values() for piece in group]
+        row = 0
+        for shared, group in groups.items():
+            first = row
+            for piece in group:
+                rows = slice(row, row + piece.num_rows * fold)
+                column = shared[1] - shared[0]
+                for low, high in piece.ranges[1:]:
+                    self._add(rows, column, (low, high))
+                    column += high - low
+                if piece.causal:
+                    columns = slice(column - piece.num_rows, column)
+                    hidden = ~piece.triangle(fold, pool.keys.device)
+                    self._triangles.append((rows, columns, hidden))
+                row = rows.stop
+            self._add(slice(first, row), 0, shared)
+        self._width = max(read.columns.stop for read in self._reads)
 
-    def attend(self, folded: torch.Tensor, keys: torch.Tensor,
-               values: torch.Tensor) -> list[tuple[int, torch.Tensor]]:
+    def _add(self, rows: slice, column: int, seen: Range) -> None:
+        low, high = seen
+        self._reads.append(Read(
+            rows, slice(column, column + high - low),
+            self._pool.keys[:, :, low:high].transpose(2, 3).unbind(),
+            self._pool.values[:, :, low:high].unbind()))
+
+    def attend(self, layer: int, folded: torch.Tensor) -> list[tuple[int, torch.Tensor]]:
         """Return (first row, [kv heads, folded rows, head_dim]) per piece."""
         taken = [folded[:, piece.begin * self._fold:piece.end * self._fold]
-                 for piece, _, _ in self._pieces]
-        queries = (taken[0] if len(taken) == 1 else torch.cat(taken, dim=1))
+                 for piece in self._pieces]
+        queries = taken[0] if len(taken) == 1 else torch.cat(taken, dim=1)
         queries = queries * folded.shape[-1] ** -0.5
-        begin, end = self._shared
-        scores = queries.new_empty(*queries.shape[:2], self._width)
-        if self._ragged:
-            scores.fill_(float('-inf'))   # shorter pieces see nothing in the columns left over
-        shared = end - begin
-        scores[:, :, :shared] = torch.bmm(queries, keys[:, begin:end].transpose(1, 2))
-        for piece, rows, hidden in self._pieces:
-            for column, (low, high) in columns(piece, shared):
-                own = torch.bmm(queries[:, rows], keys[:, low:high].transpose(1, 2))
-                if hidden is not None and high == piece.ranges[-1][1]:
-                    own[:, :, -hidden.shape[1]:].masked_fill_(hidden, float('-inf'))
-                scores[:, rows, column:column + high - low] = own
+        # Rows with fewer keys see nothing in the columns left over.
+        scores = queries.new_full((*queries.shape[:2], self._width), float('-inf'))
+        for read in self._reads:
+            scores[:, read.rows, read.columns] = torch.bmm(queries[:, read.rows],
+                                                           read.keys[layer])
+        for rows, columns, hidden in self._triangles:
+            scores[:, rows, columns].masked_fill_(hidden, float('-inf'))
         weights = scores.softmax(dim=-1, dtype=torch.float32).to(queries.dtype)
-        out = torch.bmm(weights[:, :, :shared], values[:, begin:end])
-        for piece, rows, _ in self._pieces:
-            for column, (low, high) in columns(piece, shared):
-                out[:, rows].baddbmm_(weights[:, rows, column:column + high - low],
-                                      values[:, low:high])
-        return [(piece.begin, out[:, rows]) for piece, rows, _ in self._pieces]
-
-
-def columns(piece: Piece, offset: int) -> list[tuple[int, Range]]:
-    """Return (first score column, range) of every range behind the shared one."""
-    placed = []
-    for begin, end in piece.ranges[1:]:
-        placed.append((offset, (begin, end)))
-        offset += end - begin
-    return placed
+        out = torch.zeros_like(queries)
+        for read in self._reads:
+            out[:, read.rows].baddbmm_(weights[:, read.rows, read.columns], read.values[layer])
+        parts = out.split([piece.num_rows * self._fold for piece in self._pieces], dim=1)
+        return [(piece.begin, part) for piece, part in zip(self._pieces, parts)]
 
 
 def write_ranges(segments: Sequence[Segment]) -> list[tuple[int, int, int]]:
