@@ -12,7 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""setuptools' build backend; asks for ROS 2's wheels where no ROS 2 is sourced."""
+"""
+Build backend: setuptools, asking for ROS 2's wheels where no ROS 2 is sourced.
+
+On a machine with ROS 2 from apt the sourced one is used and nothing is downloaded for it.
+"""
 
 import os
 from pathlib import Path
@@ -24,9 +28,9 @@ WHEELS = Path(__file__).with_name('build-wheels.txt')
 
 
 def get_requires_for_build_wheel(config_settings=None):
-    """Return what an isolated build installs first."""
-    wanted = build_meta.get_requires_for_build_wheel(config_settings)
+    """Return setuptools' own requirements, and the wheels that build messages if needed."""
+    required = build_meta.get_requires_for_build_wheel(config_settings)
     if not os.environ.get('AMENT_PREFIX_PATH'):
-        wanted += [line for line in WHEELS.read_text().splitlines()
-                   if line and not line.startswith('#')]
-    return wanted
+        lines = WHEELS.read_text(encoding='utf-8').splitlines()
+        required += [line for line in lines if line and not line.startswith('#')]
+    return required
