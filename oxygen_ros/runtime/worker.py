@@ -197,5 +197,12 @@ def main(argv: list[str], *, load: Load | None = None) -> int:
     return 0
 
 
+def leave(code: int) -> None:
+    """Exit without tearing libraries down: torch takes a second for it and has nothing to save."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    leave(main(sys.argv[1:]))

@@ -20,7 +20,10 @@ from pathlib import Path
 import threading
 import time
 
+import numpy as np
+
 from oxygen_ros.runtime.protocol import Supervision
+from oxygen_ros.runtime.session import Listener
 
 QUICK = Supervision(hung_after_s=0.4, kill_after_s=1.2, backoff_s=0.05, max_backoff_s=0.2,
                     max_restarts=100)
@@ -80,3 +83,69 @@ def is_running(pid):
 def num_fds():
     """Return how many descriptors this process has open."""
     return len(os.listdir('/proc/self/fd'))
+
+
+class Listening(Recorder, Listener):
+    """A recorder for a session."""
+
+    def __init__(self):
+        super().__init__()
+        self.facts, self.warnings = [], []
+
+    def on_chunk(self, chunk):
+        self.chunk(chunk)
+
+    def on_delta(self, delta):
+        self.delta(delta)
+
+    def on_engine_state(self, status):
+        self.state(status)
+
+    def on_fact(self, fact):
+        self.facts.append(fact)
+
+    def on_warning(self, text):
+        self.warnings.append(text)
+
+
+class Robot:
+    """Sensors at 20 Hz and ticks at 50 Hz for a session, from a thread, on the real clock."""
+
+    def __init__(self, session):
+        self.session = session
+        self.results = []            # (steady time, TickResult)
+        self.instants = {}           # frame id -> steady time it was observed
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception):
+        self._ending.set()
+        self._thread.join()
+
+    def since(self, time_s):
+        """Return the tick results after a time."""
+        return [result for told_s, result in self.results if told_s > time_s]
+
+    def last(self):
+        """Return the newest tick result."""
+        return self.results[-1][1]
+
+    def _run(self):
+        session, index, start_s = self.session, 0, time.monotonic()
+        num_joints = len(session.robot.joints)
+        while not self._ending.wait(max(0.0, start_s + index * 0.02 - time.monotonic())):
+            now_ns = time.time_ns()
+            session.measured(np.zeros(num_joints), now_ns)
+            if index % 2 == 0:
+                for slot in session.robot.camera_slots:
+                    session.seen(slot, now_ns)
+                frame_id = session.observe(
+                    {slot: np.full((96, 96, 3), index % 200, np.uint8)
+                     for slot in session.robot.camera_slots}, np.zeros(num_joints), now_ns)
+                self.instants[frame_id] = time.monotonic()
+            self.results.append((time.monotonic(), session.tick(index, 0)))
+            index += 1

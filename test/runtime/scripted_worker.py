@@ -122,4 +122,4 @@ def load(start, emit, on_progress):
 
 
 if __name__ == '__main__':
-    sys.exit(worker.main(sys.argv[1:], load=load))
+    worker.leave(worker.main(sys.argv[1:], load=load))
