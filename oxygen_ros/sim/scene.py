@@ -28,7 +28,6 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-
 from oxygen_ros.config import ConfigError
 
 ASSETS = Path(__file__).resolve().parent / 'assets'

@@ -21,6 +21,9 @@ import signal
 
 import cv2
 import numpy as np
+from oxygen_ros.config import load_robot
+from oxygen_ros.ros.play_node import CAMERA_TOPICS
+from oxygen_ros.ros.play_node import STATE_NAMES
 import pytest
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
@@ -28,10 +31,6 @@ from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-
-from oxygen_ros.config import load_robot
-from oxygen_ros.ros.play_node import CAMERA_TOPICS
-from oxygen_ros.ros.play_node import STATE_NAMES
 
 MODULE = 'oxygen_ros.ros.play_node'
 SAMPLE = Path(__file__).resolve().parents[2] / '../shared/data/bridge_v2_sample'

@@ -20,6 +20,8 @@ import json
 import signal
 
 import numpy as np
+from oxygen_ros.config.resources import find_share_file
+from oxygen_ros.sim.table_top import HOME
 import pytest
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import qos_profile_sensor_data
@@ -33,9 +35,6 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from trajectory_msgs.msg import JointTrajectoryPoint
 import yaml
-
-from oxygen_ros.config.resources import find_share_file
-from oxygen_ros.sim.table_top import HOME
 
 MODULE = 'oxygen_ros.ros.sim_node'
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,

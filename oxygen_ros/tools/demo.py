@@ -1,0 +1,297 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+
+"""
+The demo: a simulated arm, the node and an independent listener, as real processes over DDS.
+
+    oxygen demo [--seconds N] [--json FILE] [--normal-priority]
+"""
+
+import argparse
+from collections.abc import Sequence
+import json
+import os
+from pathlib import Path
+import random
+import selectors
+import signal
+import socket
+import sys
+import tempfile
+import time
+
+from oxygen_ros.tools.demo_processes import Child
+from oxygen_ros.tools.demo_processes import child_environment
+from oxygen_ros.tools.demo_processes import find_descendant
+from oxygen_ros.tools.demo_processes import wait_for_end
+
+CHECKPOINT = 'builtin:tiny'
+MAX_DOMAIN_ID = 101          # higher ones meet the ports Linux gives out by itself
+START_LIMIT_S = 180.0        # loading torch on a busy machine
+END_LIMIT_S = 15.0
+POLL_S = 0.1
+ACTIVE_WORDS = 'active: '    # the node's log line once it may move the robot
+WORKER_MODULE = 'oxygen_ros.runtime.worker'
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+
+UNTRAINED = (f'The model is {CHECKPOINT}: untrained, with random weights. Its motions and words '
+             'mean nothing.\nReal are the pixels, the processes, the topics, the timing, and that '
+             'one look at the world\nfeeds actions and all texts.')
+
+
+class DemoError(RuntimeError):
+    """The demo cannot go on; the message is one line with the remedy."""
+
+
+class Terminal:
+    """Writes whole lines between the words that another process streams."""
+
+    def __init__(self):
+        self._at_line_start = True
+
+    def stream(self, data: bytes) -> None:
+        """Pass bytes on as they are."""
+        if data:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+            self._at_line_start = data.endswith(b'\n')
+
+    def line(self, text: str) -> None:
+        """Write a line of its own."""
+        self.stream((b'' if self._at_line_start else b'\n') + text.encode() + b'\n')
+
+
+class Demo:
+    """Three children, watched by one loop in the main thread."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path, domain_id: int):
+        self._options = options
+        self._folder = folder
+        self._terminal = Terminal()
+        self._environment = child_environment(domain_id)
+        self._selector = selectors.DefaultSelector()
+        self._children: dict[str, Child] = {}
+        self._stopping = False
+        self._active_s: float | None = None
+
+    def request_stop(self, *_) -> None:
+        """End soon; called by signals, any number of times."""
+        self._stopping = True
+
+    def run(self) -> dict:
+        """Run until asked to stop, then end every child; returns the merged figures."""
+        try:
+            priority = ['-p', 'realtime_priority:=0'] if self._options.normal_priority else []
+            self._start('sim', 'oxygen_ros.ros.sim_node', ['--json', self._path('sim')])
+            self._start('node', 'oxygen_ros.ros.node', [
+                '--json', self._path('node'), '--ros-args', '-p', 'robot:=so101',
+                '-p', f'checkpoint:={CHECKPOINT}', '-p', 'autostart:=true', *priority])
+            self._start('watch', 'oxygen_ros.ros.monitor', ['--json', self._path('watch')])
+            start_s = time.monotonic()
+            while not self._stopping:
+                self._read(POLL_S)
+                self._check(start_s)
+        finally:
+            late = self._end()
+        if late:
+            raise DemoError(f'{", ".join(late)} did not end within {END_LIMIT_S:g} s '
+                            f'and was killed')
+        return self._figures()
+
+    def _start(self, name: str, module: str, arguments: list[str]) -> None:
+        child = Child(name, module, arguments, environment=self._environment)
+        self._children[name] = child
+        self._selector.register(child, selectors.EVENT_READ)
+
+    def _path(self, name: str) -> str:
+        return str(self._folder / f'{name}.json')
+
+    def _read(self, timeout_s: float = 0.0) -> None:
+        """Show what the children wrote: the listener's words as they are, the others' logs."""
+        if not self._selector.get_map():
+            time.sleep(timeout_s)
+            return
+        for key, _ in self._selector.select(timeout_s):
+            child = key.fileobj
+            output = child.raw() if child.name == 'watch' else child.lines()
+            if output is None:
+                self._selector.unregister(child)
+            elif child.name == 'watch':
+                self._terminal.stream(output)
+            else:
+                for line in output:
+                    self._terminal.line(f'{child.name:<10}{line}')
+                    if child.name == 'node' and line.startswith(ACTIVE_WORDS):
+                        self._note_active()
+
+    def _note_active(self) -> None:
+        if self._active_s is None:
+            self._active_s = time.monotonic()
+            pid = find_descendant(self._children['node'].process.pid, WORKER_MODULE)
+            self._terminal.line(f'demo      the model runs in process {pid}; to see the robot '
+                                f'survive its death: kill -9 {pid}')
+
+    def _check(self, start_s: float) -> None:
+        """End in time; raise DemoError if a child died or never came up."""
+        now_s = time.monotonic()
+        for child in self._children.values():
+            if child.ended() and not self._stopping:
+                self._read(POLL_S)
+                reason = child.complaint or 'it gave no reason'
+                raise DemoError(f'{child.name} ended with code {child.process.returncode}: '
+                                f'{reason}')
+        if self._active_s is None:
+            if now_s - start_s > START_LIMIT_S:
+                raise DemoError(f'the node is not active after {START_LIMIT_S:g} s; '
+                                f'run oxygen doctor to see what is slow here')
+        elif self._options.seconds and now_s - self._active_s >= self._options.seconds:
+            self._stopping = True
+
+    def _end(self) -> list[str]:
+        """End the node first, so that its last command is still heard; returns who was killed."""
+        late = []
+        for names in (('node',), ('sim', 'watch')):
+            children = [self._children[name] for name in names if name in self._children]
+            for child in children:
+                child.interrupt()
+            for child in wait_for_end(children, END_LIMIT_S, lambda: self._read(POLL_S)):
+                late.append(child.name)
+            for child in children:
+                child.kill()  # also what a child that ended by itself may have left
+        return late
+
+    def _figures(self) -> dict:
+        """Return the node's figures of the run, with those of the others beside."""
+        parts = {}
+        for name in self._children:
+            try:
+                parts[name] = json.loads(Path(self._path(name)).read_text(encoding='utf-8'))
+            except (OSError, ValueError) as error:
+                raise DemoError(f'{name} left no figures ({error})') from error
+        return {**parts['node'], 'checkpoint': CHECKPOINT,
+                'trained': parts['watch'].get('trained', False),
+                'watch': parts['watch'], 'sim': parts['sim']}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo; return the exit code."""
+    options = parse(list(sys.argv[1:] if argv is None else argv))
+    try:
+        domain_id = choose_domain()
+        sys.stdout.write(
+            f'Simulated SO-101 arm, node and an independent listener in ROS domain {domain_id}.\n'
+            f'{UNTRAINED}\nFrom another terminal: ROS_DOMAIN_ID={domain_id} '
+            f'ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST oxygen watch\n'
+            f'{"Ctrl-C ends it." if not options.seconds else ""}\n')
+        sys.stdout.flush()
+        with tempfile.TemporaryDirectory(prefix='oxygen_demo_') as folder:
+            demo = Demo(options, Path(folder), domain_id)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, demo.request_stop)
+            figures = demo.run()
+        sys.stdout.write(summary(figures))
+        if options.json:
+            Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+    except DemoError as error:
+        return complain(str(error), EXIT_FAILED)
+    except BrokenPipeError:  # as in: oxygen demo | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except OSError as error:
+        return complain(f'{error.filename or "the system"}: {error.strerror}', EXIT_FAILED)
+    return EXIT_OK
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    """Return the options."""
+    parser = argparse.ArgumentParser(
+        prog='oxygen demo', description='Watch a simulated arm act, speak and remember.',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog='example:\n  oxygen demo --seconds 30 --json run.json')
+    parser.add_argument('--seconds', type=duration, default=0.0, metavar='N',
+                        help='end N seconds after the arm may move (default: at Ctrl-C)')
+    parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
+    parser.add_argument('--normal-priority', action='store_true',
+                        help='do not ask for real-time priority, to compare')
+    return parser.parse_args(argv)
+
+
+def duration(text: str) -> float:
+    """Read a time that is not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f'{text!r} is no number of seconds')
+    return value
+
+
+def choose_domain() -> int:
+    """Return ROS_DOMAIN_ID if it is set, else a domain that nobody uses on this machine."""
+    wanted = os.environ.get('ROS_DOMAIN_ID', '')
+    if not wanted:
+        candidates = random.SystemRandom().sample(range(1, MAX_DOMAIN_ID), 20)
+        free = [domain_id for domain_id in candidates if not is_in_use(domain_id)]
+        return free[0] if free else candidates[0]
+    if not wanted.isdecimal() or int(wanted) > MAX_DOMAIN_ID:
+        raise DemoError(f'ROS_DOMAIN_ID is {wanted!r}; set it to a number from 0 to '
+                        f'{MAX_DOMAIN_ID}, or unset it and the demo takes a free one')
+    if is_in_use(int(wanted)):
+        sys.stdout.write(f'warning: ROS domain {wanted} is in use on this machine. If that is '
+                         f'another demo or a robot, they will hear each other:\n'
+                         f'unset ROS_DOMAIN_ID, and the demo takes a free domain.\n')
+    return int(wanted)
+
+
+def is_in_use(domain_id: int) -> bool:
+    """Return whether a DDS participant of this machine holds the domain's first port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(('', 7400 + 250 * domain_id + 10))
+        except OSError:
+            return True
+    return False
+
+
+def summary(figures: dict) -> str:
+    """Return the run in a few lines."""
+    late, seconds = figures['lateness_ms'], figures['seconds']
+    verdicts = ', '.join(f'{name} {count}' for name, count in figures['verdicts'].items())
+    priority = 'real-time' if figures['realtime_priority'] else 'normal'
+    measured_hz = figures['watch'].get('command_rate_hz', 0.0)
+    lines = [
+        f'{seconds:.1f} s: {figures["ticks"]} ticks, {figures["commands_published"]} commands '
+        f'({verdicts}); heard by the listener at {measured_hz:.1f} per second',
+        f'tick lateness p50 {late["p50"]:.3f}, p99 {late["p99"]:.3f}, max {late["max"]:.3f} ms '
+        f'({priority} priority)',
+        f'{figures["frames"]} frames, {figures["encodes"]} encodes, {figures["chunks"]} chunks '
+        f'({figures["replans_per_s"]:.1f} replans/s)',
+        f'{figures["tokens"]} tokens ({figures["tokens_per_s"]:.1f} per second), '
+        f'{figures["texts_finished"]} texts, {figures["facts"]} facts, '
+        f'{figures["engine_restarts"]} engine restarts',
+    ]
+    return '\n' + '\n'.join(lines) + '\n'
+
+
+def complain(text: str, code: int) -> int:
+    """Say on stderr why the demo ends; return its exit code."""
+    sys.stderr.write(f'oxygen demo: {text}\n')
+    return code
+
+
+if __name__ == '__main__':
+    sys.exit(main())
