@@ -16,7 +16,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-
 from oxygen_ros.config import ControlConfig
 
 

@@ -14,10 +14,10 @@
 
 """Ticker: calls back on an absolute grid of steady time, in its own thread."""
 
+from collections.abc import Callable
 import logging
 import threading
 import time
-from typing import Callable
 
 from oxygen_ros.config.errors import require_range
 from oxygen_ros.policy.realtime import lock_memory

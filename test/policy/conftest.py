@@ -15,14 +15,13 @@
 """A small robot and a rig that plays its sensors, its engine and its clock tick by tick."""
 
 import numpy as np
-import pytest
-
 from oxygen_ros.config import Camera
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.policy import Controller
 from oxygen_ros.types import ActionChunk
+import pytest
 
 RATE_HZ = 50
 PERIOD_NS = 20_000_000
@@ -31,13 +30,12 @@ START_NS = 1_700_000_000_000_000_000
 
 def make_profile(**changes) -> RobotProfile:
     """Make two joints that may do 0.02 and 0.05 per tick, and two cameras, one optional."""
-    fields = dict(
-        name='bench',
-        cameras=(Camera('front', 'front/image', max_age_s=0.3),
-                 Camera('wrist', 'wrist/image', max_age_s=0.3, required=False)),
-        joints=(Joint('lift', lower=-1.0, upper=1.0, max_velocity=1.0),
-                Joint('grip', lower=0.0, upper=2.0, max_velocity=5.0, max_step=0.05)),
-        action_rate_hz=20.0, control_rate_hz=float(RATE_HZ), joints_max_age_s=0.2, start_jump=0.1)
+    cameras = (Camera('front', 'front/image', max_age_s=0.3),
+               Camera('wrist', 'wrist/image', max_age_s=0.3, required=False))
+    joints = (Joint('lift', lower=-1.0, upper=1.0, max_velocity=1.0),
+              Joint('grip', lower=0.0, upper=2.0, max_velocity=5.0, max_step=0.05))
+    fields = {'name': 'bench', 'cameras': cameras, 'joints': joints, 'action_rate_hz': 20.0,
+              'control_rate_hz': float(RATE_HZ), 'joints_max_age_s': 0.2, 'start_jump': 0.1}
     return RobotProfile(**{**fields, **changes})
 
 
@@ -80,8 +78,8 @@ class Rig:
         self.frame_id += 1
         if not isinstance(actions, np.ndarray):
             actions = np.tile(np.float32(actions), (20, 1))
-        fields = dict(frame_id=self.frame_id, stamp_ns=self.now_ns - round(age_s * 1e9),
-                      actions=actions, dt_s=0.05, epoch=self.epoch)
+        fields = {'frame_id': self.frame_id, 'stamp_ns': self.now_ns - round(age_s * 1e9),
+                  'actions': actions, 'dt_s': 0.05, 'epoch': self.epoch}
         return self.controller.add_chunk(ActionChunk(**{**fields, **changes}))
 
 

@@ -15,14 +15,13 @@
 """The last gate before the wire."""
 
 import numpy as np
-import pytest
-
 from oxygen_ros.config import Camera
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.policy import Limits
 from oxygen_ros.types import Cause
+import pytest
 
 INSIDE = np.array([0.0, 1.0])
 

@@ -21,9 +21,8 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from oxygen_ros.policy import realtime
+import pytest
 
 
 def _in_child(code, *, as_user=None):

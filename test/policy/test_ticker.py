@@ -30,10 +30,9 @@ import textwrap
 import threading
 import time
 
-import pytest
-
 from oxygen_ros.config import ConfigError
 from oxygen_ros.policy import Ticker
+import pytest
 
 RATE_HZ = 100
 PERIOD_NS = 10_000_000
@@ -202,7 +201,7 @@ def test_garbage_is_not_collected_inside_a_tick_and_the_interpreter_is_given_bac
 
 def test_stopped_process_goes_on_with_at_most_one_tick_per_grid_point(tmp_path):
     """SIGSTOP for most of a second, then SIGCONT: as a suspended laptop or a debugger does it."""
-    script = textwrap.dedent('''
+    script = textwrap.dedent("""
         import sys, time
         from oxygen_ros.policy import Ticker
         def tick(index, lateness_ns):
@@ -212,7 +211,7 @@ def test_stopped_process_goes_on_with_at_most_one_tick_per_grid_point(tmp_path):
         sys.stdin.readline()
         ticker.stop()
         print('missed', ticker.num_missed, flush=True)
-    ''')
+    """)
     root = str(Path(__file__).parents[2])
     process = subprocess.Popen(
         [sys.executable, '-c', script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
