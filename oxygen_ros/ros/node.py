@@ -34,6 +34,7 @@ from rclpy.signals import SignalHandlerOptions
 # and answer a service.
 NUM_EXECUTOR_THREADS = 4
 SPIN_S = 0.1
+MAX_DOMAIN_ID = 232     # beyond it Fast DDS ends the process; beyond 101 ports may clash
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
@@ -45,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
     options, ros_arguments = parse(sys.argv[1:] if argv is None else argv)
+    domain = os.environ.get('ROS_DOMAIN_ID') or '0'
+    if not domain.isdecimal() or int(domain) > MAX_DOMAIN_ID:
+        return complain(f'ROS_DOMAIN_ID is {domain!r}; choose a number from 0 to 101', EXIT_USAGE)
     try:
         rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:
@@ -78,8 +82,7 @@ def run(options: argparse.Namespace, stopping: threading.Event) -> int:
     except ConfigError as error:
         return complain(str(error), EXIT_FAILED)
     except Exception as error:
-        domain = os.environ.get('ROS_DOMAIN_ID', '0')
-        return complain(f'cannot join ROS domain {domain}: {first_line(error)}; choose a free '
+        return complain(f'cannot join the ROS domain: {first_line(error)}; choose a free '
                         f'ROS_DOMAIN_ID from 0 to 101', EXIT_FAILED)
     executor = MultiThreadedExecutor(num_threads=NUM_EXECUTOR_THREADS)
     executor.add_node(node)

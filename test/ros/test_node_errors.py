@@ -46,7 +46,8 @@ CASES = {
         {'image_decoder': 'cv_bridge'}, (), {}, "use 'auto'"),
     'parameter file that is not there': (
         {}, ('--params-file', '/no/such.yaml'), {}, 'check the arguments behind --ros-args'),
-    'domain that does not exist': ({}, (), {'ROS_DOMAIN_ID': '4000'}, 'ROS_DOMAIN_ID from 0'),
+    'domain that does not exist': ({}, (), {'ROS_DOMAIN_ID': '4000'},
+                                   "ROS_DOMAIN_ID is '4000'; choose a number"),
 }
 
 
