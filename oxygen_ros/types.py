@@ -178,6 +178,8 @@ class CycleReport:
     manager_s: float = 0.0     # time spent in KV bookkeeping
     rates_met: bool = True     # False: configured rates cannot be met on this machine
     detail: str = ''           # what cannot be met, in words
+    drafted: int = 0           # tokens guessed (EngineConfig.draft_tokens), in total since start
+    accepted: int = 0          # of them right, in total since start
 
 
 @dataclass(frozen=True)

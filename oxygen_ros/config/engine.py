@@ -57,6 +57,8 @@ class EngineConfig:
     pool_tokens: int = 0               # KV pool size; 0 = fits num_texts texts about num_texts frames
     num_texts: int = 16                # texts that may run at once
     max_text_tokens: int = 64          # longest text, prompt suffix not counted
+    piggyback: bool = False            # running texts get a token inside the next frame's encode
+    draft_tokens: int = 0              # guessed per step from the last text of the task; 0 = off
     device: str = 'cpu'
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
 
@@ -68,5 +70,7 @@ class EngineConfig:
         require_range('num_texts', self.num_texts, 1, 256)
         require_range('max_text_tokens', self.max_text_tokens, 1, 4096, 'tokens')
         require_range('pool_tokens', self.pool_tokens, 0, 1 << 24, 'tokens')
+        require_range('draft_tokens', self.draft_tokens, 0, 64, 'tokens')
+        require_choice('piggyback', self.piggyback, (False, True))
         if not self.checkpoint:
             raise ConfigError("checkpoint is empty; give a directory or 'builtin:tiny'")

@@ -32,7 +32,7 @@ def require_range(name: str, value: float, low: float, high: float, unit: str = 
 def require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise ConfigError unless value is one of choices."""
     if value not in choices:
-        raise ConfigError(f'{name} is {value!r}; choose one of: {", ".join(choices)}')
+        raise ConfigError(f'{name} is {value!r}; choose one of: {", ".join(map(str, choices))}')
 
 
 def require_keys(where: str, data: dict, known: tuple[str, ...]) -> None:
