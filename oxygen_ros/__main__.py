@@ -12,10 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Runs the command line as `python -m oxygen_ros`."""
+"""`python -m oxygen_ros COMMAND` does what `oxygen COMMAND` does."""
 
 import sys
 
 from oxygen_ros.cli import main
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())

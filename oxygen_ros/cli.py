@@ -14,9 +14,9 @@
 
 """The `oxygen` command line: one line per command, each imported only when it is used."""
 
+from collections.abc import Sequence
 from importlib import import_module
 import sys
-from typing import Sequence
 
 # command -> (module with main(argv) -> exit code, what it does)
 COMMANDS = {
@@ -28,19 +28,26 @@ COMMANDS = {
     'bench': ('oxygen_ros.tools.bench', 'measure the engine on this machine'),
     'doctor': ('oxygen_ros.tools.doctor', 'say what is missing or slow on this machine'),
 }
-EXIT_USAGE = 2
+EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
-# Where a module comes from when it is missing.
+# Where a module comes from when it is missing. Packages are named, not our extras, because a
+# robot that built this package with colcon installs them one by one.
+_ROS = ('source /opt/ros/<distro>/setup.bash, or without ROS 2 run '
+        '`pip install -r requirements-ros.txt` in the source folder')
 REMEDIES = {
-    'rclpy': 'source /opt/ros/<distro>/setup.bash, or install the wheels: '
-             "pip install '.[ros]'",
-    'torch': "pip install '.[torch]' in this environment (pip install torch on a robot)",
-    'transformers': "pip install '.[torch]' in this environment",
-    'mujoco': "pip install '.[sim]' in this environment",
-    'matplotlib': "pip install '.[bench]' in this environment",
-    'rosbags': 'pip install rosbags-image in this environment',
-    'oxygen_ros.msg': 'build the messages: pip install . here, or colcon build and source '
-                      'install/setup.bash',
+    'oxygen_ros.msg': 'build the messages: `pip install .` in the source folder, or colcon build '
+                      'and source install/setup.bash',
+    'rclpy': _ROS,
+    'rcl_interfaces': _ROS,
+    'sensor_msgs': _ROS,
+    'torch': '`pip install torch`, in the environment that runs oxygen',
+    'transformers': '`pip install "transformers>=4.55,<6"`',
+    'tokenizers': '`pip install tokenizers`',
+    'safetensors': '`pip install safetensors`',
+    'cv2': '`pip install "opencv-python-headless<5"`, or apt install python3-opencv',
+    'mujoco': '`pip install mujoco`',
+    'matplotlib': '`pip install matplotlib`',
+    'yaml': '`pip install PyYAML`',
 }
 
 
@@ -84,12 +91,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(command: str, argv: list[str]) -> int:
     """Import a command's module and run it; a missing dependency is one line, no traceback."""
     try:
-        module = import_module(COMMANDS[command][0])
+        return import_module(COMMANDS[command][0]).main(argv)
     except ModuleNotFoundError as error:
         print(f'oxygen {command}: {missing_module_text(error.name or str(error))}',
               file=sys.stderr)
-        return 1
-    return module.main(argv)
+        return EXIT_FAILED
+    except KeyboardInterrupt:  # before the command has taken over the signal
+        return EXIT_INTERRUPTED
 
 
 def node_main() -> int:

@@ -1,0 +1,68 @@
+# Two commands for a machine with nothing but Python and a compiler:
+#
+#   make demo [SECONDS=30]    simulated robot and node; Ctrl-C ends it
+#   make test                 all tests
+#
+# Both first make .venv, which holds ROS 2, the model's libraries and this package. On a robot
+# with its own ROS 2 use colcon instead (README.md).
+#
+#   PYTHON=python3.12         take this interpreter instead of the first one found
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := torch,images,sim,bench,test
+PYTHON ?=
+SECONDS ?=
+PYTEST_ARGS ?=
+
+# Everything below runs in .venv, so a sourced ROS 2 must not mix with the one in there.
+unexport AMENT_PREFIX_PATH CMAKE_PREFIX_PATH COLCON_PREFIX_PATH PYTHONPATH PYTHONHOME
+# Set by the ROS 2 wheels of another environment, if make was started from one.
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
+
+INTERFACES := $(wildcard msg/*.msg srv/*.srv action/*.action)
+BUILD_FILES := CMakeLists.txt package.xml setup.py pyproject.toml $(wildcard cmake/*)
+# Files that are used from the installed copy; other Python code runs from this folder.
+INSTALLED := $(wildcard scripts/oxygen*) $(wildcard launch/*) $(wildcard config/*.yaml config/*/*.yaml)
+
+.PHONY: help demo test lint clean setup
+
+help:
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+
+demo: setup
+	@$(BIN)/oxygen demo $(if $(SECONDS),--seconds $(SECONDS))
+
+test: setup lint
+	@$(BIN)/python -m pytest -rs $(PYTEST_ARGS) test
+
+lint: $(VENV)/.installed
+	@$(BIN)/ruff check .
+
+setup: $(VENV)/.installed $(VENV)/.rendering
+
+clean:
+	rm -rf $(VENV) build install log *.egg-info
+
+$(VENV)/.made: scripts/find_python
+	@python=$$(scripts/find_python "$(PYTHON)") && echo "making $(VENV) with $$python" && \
+	    $$python -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet --upgrade 'pip>=24'
+	@touch $@
+
+$(VENV)/.ros: $(VENV)/.made requirements-ros.txt constraints.txt cmake/build-wheels.txt
+	$(BIN)/pip install --quiet -c constraints.txt -r requirements-ros.txt
+	@touch $@
+
+# Compiling the messages takes about a minute on two cores.
+$(VENV)/.installed: $(VENV)/.ros $(INTERFACES) $(BUILD_FILES) $(INSTALLED)
+	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation '.[$(EXTRAS)]'
+	@touch $@
+
+$(VENV)/.rendering: $(VENV)/.installed scripts/install_rendering
+	@scripts/install_rendering $(BIN)/python
+	@touch $@
