@@ -18,9 +18,9 @@ Plays recorded clips of a real robot onto the topics a live one would use.
 
     oxygen play DIR [--clips 0,3] [--rate 5] [--loop] [--json FILE] [--ros-args -r __ns:=/robot]
 
-DIR holds episodes.json and episodes.npz: per clip the cameras' JPEG files, the end-effector state
-and the instruction. The pictures go out as they are, as CompressedImage; the node runs on them with
-robot profile `widowx`.
+DIR holds episodes.json and episodes.npz: per clip the cameras' JPEG files, the end-effector
+state and the instruction. The pictures go out as they are, as CompressedImage; the node runs on
+them with robot profile `widowx`.
 """
 
 import argparse
@@ -48,7 +48,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 # Recorded camera -> topic of robot profile `widowx`.
-CAMERA_TOPICS = {'image_0': 'primary/image', 'image_1': 'secondary/image', 'image_2': 'wrist/image'}
+CAMERA_TOPICS = {'image_0': 'primary/image', 'image_1': 'secondary/image',
+                 'image_2': 'wrist/image'}
 STATE_NAMES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw', 'gripper')
 RECORDED_HZ = 5.0
 POLL_S = 0.05
@@ -239,8 +240,9 @@ def clip_numbers(text: str) -> tuple[int, ...]:
     """Read '0,3,4'."""
     try:
         return tuple(int(part) for part in text.split(','))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f'{text!r} is no list of clip numbers such as 0,3,4')
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is no list of clip numbers such as 0,3,4') from error
 
 
 def rate(text: str) -> float:

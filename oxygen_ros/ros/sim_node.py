@@ -35,15 +35,6 @@ import threading
 import time
 
 import numpy as np
-from oxygen_ros.config import ConfigError
-from oxygen_ros.config import load_robot
-from oxygen_ros.config import RobotProfile
-from oxygen_ros.sim import CAMERAS
-from oxygen_ros.sim import RenderingError
-from oxygen_ros.sim import TableTop
-from oxygen_ros.sim import Task
-from oxygen_ros.sim.follower import CommandError
-from oxygen_ros.sim.follower import CommandFollower
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -57,6 +48,16 @@ from std_msgs.msg import Float64MultiArray
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
+
+from oxygen_ros.config import ConfigError
+from oxygen_ros.config import load_robot
+from oxygen_ros.config import RobotProfile
+from oxygen_ros.sim import CAMERAS
+from oxygen_ros.sim import RenderingError
+from oxygen_ros.sim import TableTop
+from oxygen_ros.sim import Task
+from oxygen_ros.sim.follower import CommandError
+from oxygen_ros.sim.follower import CommandFollower
 
 CONTROL_HZ = 50.0
 CAMERA_HZ = 20.0

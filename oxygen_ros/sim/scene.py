@@ -28,6 +28,7 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+
 from oxygen_ros.config import ConfigError
 
 ASSETS = Path(__file__).resolve().parent / 'assets'

@@ -22,6 +22,7 @@ Threads: one thread at a time; pictures only on the thread that asked for the fi
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+
 from oxygen_ros.sim.rendering import Renderer
 from oxygen_ros.sim.scene import build_model
 from oxygen_ros.sim.scene import CAMERAS

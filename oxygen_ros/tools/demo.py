@@ -45,7 +45,7 @@ POLL_S = 0.1
 ACTIVE_WORDS = 'active: '    # the node's log line once it may move the robot
 WORKER_MODULE = 'oxygen_ros.runtime.worker'
 
-EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+EXIT_OK, EXIT_FAILED = 0, 1
 
 UNTRAINED = (f'The model is {CHECKPOINT}: untrained, with random weights. Its motions and words '
              'mean nothing.\nReal are the pixels, the processes, the topics, the timing, and that '
@@ -60,14 +60,20 @@ class Terminal:
     """Writes whole lines between the words that another process streams."""
 
     def __init__(self):
+        self.is_gone = False         # nobody reads any more, as after: oxygen demo | head
         self._at_line_start = True
 
     def stream(self, data: bytes) -> None:
         """Pass bytes on as they are."""
-        if data:
+        if not data:
+            return
+        self._at_line_start = data.endswith(b'\n')
+        try:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
-            self._at_line_start = data.endswith(b'\n')
+        except BrokenPipeError:
+            self.is_gone = True
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def line(self, text: str) -> None:
         """Write a line of its own."""
@@ -77,10 +83,11 @@ class Terminal:
 class Demo:
     """Three children, watched by one loop in the main thread."""
 
-    def __init__(self, options: argparse.Namespace, folder: Path, domain_id: int):
+    def __init__(self, options: argparse.Namespace, folder: Path, domain_id: int,
+                 terminal: Terminal):
         self._options = options
         self._folder = folder
-        self._terminal = Terminal()
+        self._terminal = terminal
         self._environment = child_environment(domain_id)
         self._selector = selectors.DefaultSelector()
         self._children: dict[str, Child] = {}
@@ -91,8 +98,12 @@ class Demo:
         """End soon; called by signals, any number of times."""
         self._stopping = True
 
-    def run(self) -> dict:
-        """Run until asked to stop, then end every child; returns the merged figures."""
+    def run(self) -> dict | None:
+        """
+        Run until asked to stop, then end every child; returns the merged figures.
+
+        None if it was asked to stop before the arm was allowed to move.
+        """
         try:
             priority = ['-p', 'realtime_priority:=0'] if self._options.normal_priority else []
             self._start('sim', 'oxygen_ros.ros.sim_node', ['--json', self._path('sim')])
@@ -109,7 +120,7 @@ class Demo:
         if late:
             raise DemoError(f'{", ".join(late)} did not end within {END_LIMIT_S:g} s '
                             f'and was killed')
-        return self._figures()
+        return None if self._active_s is None else self._figures()
 
     def _start(self, name: str, module: str, arguments: list[str]) -> None:
         child = Child(name, module, arguments, environment=self._environment)
@@ -129,6 +140,8 @@ class Demo:
             output = child.raw() if child.name == 'watch' else child.lines()
             if output is None:
                 self._selector.unregister(child)
+            elif self._stopping and self._active_s is None:
+                continue             # interrupted while importing; what it says helps nobody
             elif child.name == 'watch':
                 self._terminal.stream(output)
             else:
@@ -136,6 +149,7 @@ class Demo:
                     self._terminal.line(f'{child.name:<10}{line}')
                     if child.name == 'node' and line.startswith(ACTIVE_WORDS):
                         self._note_active()
+        self._stopping = self._stopping or self._terminal.is_gone
 
     def _note_active(self) -> None:
         if self._active_s is None:
@@ -190,29 +204,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo; return the exit code."""
     options = parse(list(sys.argv[1:] if argv is None else argv))
     try:
+        if options.json:
+            Path(options.json).touch()  # better to fail now than after the run
         domain_id = choose_domain()
-        sys.stdout.write(
+        terminal = Terminal()
+        terminal.line(
             f'Simulated SO-101 arm, node and an independent listener in ROS domain {domain_id}.\n'
             f'{UNTRAINED}\nFrom another terminal: ROS_DOMAIN_ID={domain_id} '
             f'ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST oxygen watch\n'
-            f'{"Ctrl-C ends it." if not options.seconds else ""}\n')
-        sys.stdout.flush()
+            f'{"" if options.seconds else "Ctrl-C ends it."}')
         with tempfile.TemporaryDirectory(prefix='oxygen_demo_') as folder:
-            demo = Demo(options, Path(folder), domain_id)
+            demo = Demo(options, Path(folder), domain_id, terminal)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, demo.request_stop)
             figures = demo.run()
-        sys.stdout.write(summary(figures))
+        if figures is None:
+            raise_if_promised(options.json)
+            terminal.line('ended before the arm was allowed to move')
+            return EXIT_OK
+        terminal.line(summary(figures))
         if options.json:
             Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
     except DemoError as error:
-        return complain(str(error), EXIT_FAILED)
-    except BrokenPipeError:  # as in: oxygen demo | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAILED
+        return complain(str(error))
     except OSError as error:
-        return complain(f'{error.filename or "the system"}: {error.strerror}', EXIT_FAILED)
+        return complain(f'{error.filename or "a system call"}: {error.strerror}; '
+                        f'choose another path or free the resource')
     return EXIT_OK
+
+
+def raise_if_promised(json_file: str) -> None:
+    """Raise DemoError if figures were asked for and there are none."""
+    if json_file:
+        raise DemoError(f'ended before the arm was allowed to move, so {json_file} is empty')
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -284,13 +308,13 @@ def summary(figures: dict) -> str:
         f'{figures["texts_finished"]} texts, {figures["facts"]} facts, '
         f'{figures["engine_restarts"]} engine restarts',
     ]
-    return '\n' + '\n'.join(lines) + '\n'
+    return '\n'.join(lines)
 
 
-def complain(text: str, code: int) -> int:
+def complain(text: str) -> int:
     """Say on stderr why the demo ends; return its exit code."""
     sys.stderr.write(f'oxygen demo: {text}\n')
-    return code
+    return EXIT_FAILED
 
 
 if __name__ == '__main__':

@@ -16,9 +16,10 @@
 """Commands become servo targets: newest wins, named joints only, straight lines between points."""
 
 import numpy as np
+import pytest
+
 from oxygen_ros.sim.follower import CommandError
 from oxygen_ros.sim.follower import CommandFollower
-import pytest
 
 NAMES = ('pan', 'lift')
 

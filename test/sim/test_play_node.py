@@ -21,9 +21,6 @@ import signal
 
 import cv2
 import numpy as np
-from oxygen_ros.config import load_robot
-from oxygen_ros.ros.play_node import CAMERA_TOPICS
-from oxygen_ros.ros.play_node import STATE_NAMES
 import pytest
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
@@ -31,6 +28,10 @@ from rclpy.qos import ReliabilityPolicy
 from sensor_msgs.msg import CompressedImage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+
+from oxygen_ros.config import load_robot
+from oxygen_ros.ros.play_node import CAMERA_TOPICS
+from oxygen_ros.ros.play_node import STATE_NAMES
 
 MODULE = 'oxygen_ros.ros.play_node'
 SAMPLE = Path(__file__).resolve().parents[2] / '../shared/data/bridge_v2_sample'
@@ -53,8 +54,9 @@ def small_recording(tmp_path):
     arrays, entries = {}, []
     for index, cameras in enumerate((('image_0', 'image_2'), ('image_0',))):
         for camera in cameras:
-            files = [cv2.imencode('.jpg', np.full((16, 16, 3), 40 * step + 60 * index, np.uint8))[1]
-                     for step in range(3)]
+            pictures = [np.full((16, 16, 3), 40 * step + 60 * index, np.uint8)
+                        for step in range(3)]
+            files = [cv2.imencode('.jpg', picture)[1] for picture in pictures]
             arrays[f'{index:02d}/{camera}/jpeg'] = np.concatenate([f.ravel() for f in files])
             arrays[f'{index:02d}/{camera}/offsets'] = np.cumsum(
                 [0] + [f.size for f in files]).astype(np.int32)
@@ -116,7 +118,8 @@ def test_clip_with_fewer_cameras_leaves_the_others_silent(listener, start, small
     listen(listener)
     process = start(MODULE, str(small_recording), '--rate', '20')
     assert process.wait(timeout=30) == 0, process.stderr.read()
-    counts = {topic: len(listener.heard[f'{topic}/compressed']) for topic in CAMERA_TOPICS.values()}
+    counts = {topic: len(listener.heard[f'{topic}/compressed'])
+              for topic in CAMERA_TOPICS.values()}
     assert counts == {'primary/image': 6, 'secondary/image': 0, 'wrist/image': 3}
 
 

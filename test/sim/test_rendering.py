@@ -22,9 +22,10 @@ import threading
 import time
 
 import numpy as np
+import pytest
+
 from oxygen_ros.sim import CAMERAS
 from oxygen_ros.sim import TableTop
-import pytest
 
 RENDER_ONCE = """
 from oxygen_ros.sim import TableTop

@@ -20,8 +20,6 @@ import json
 import signal
 
 import numpy as np
-from oxygen_ros.config.resources import find_share_file
-from oxygen_ros.sim.table_top import HOME
 import pytest
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import qos_profile_sensor_data
@@ -35,6 +33,9 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 from trajectory_msgs.msg import JointTrajectoryPoint
 import yaml
+
+from oxygen_ros.config.resources import find_share_file
+from oxygen_ros.sim.table_top import HOME
 
 MODULE = 'oxygen_ros.ros.sim_node'
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
@@ -85,7 +86,8 @@ def test_pictures_and_joint_states_arrive_at_their_rates(listener, arm, tmp_path
         assert np.frombuffer(first.data, np.uint8).std() > 15, f'{slot} shows one flat colour'
     stamps = [{(m.header.stamp.sec, m.header.stamp.nanosec) for m in listener.messages(topic)}
               for topic in ('front/image', 'wrist/image')]
-    assert len(stamps[0] & stamps[1]) > 0.9 * len(stamps[0]), 'both cameras of one moment carry one stamp'
+    # Both cameras of one moment carry one stamp.
+    assert len(stamps[0] & stamps[1]) > 0.9 * len(stamps[0])
     assert [m.data for m in listener.messages('instruction')] == ['put the blue cube in the tray']
     assert figures['rendering'] in ('egl', 'osmesa')
 

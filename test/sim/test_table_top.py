@@ -16,6 +16,8 @@
 """The simulated table: repeatable, obeys commands, holds a cube, and knows the truth."""
 
 import numpy as np
+import pytest
+
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import load_robot
 from oxygen_ros.sim import ALL_TASKS
@@ -24,7 +26,6 @@ from oxygen_ros.sim import CUBE_COLORS
 from oxygen_ros.sim import TableTop
 from oxygen_ros.sim import Task
 from oxygen_ros.sim.table_top import HOME
-import pytest
 
 CONTROL_S = 0.02
 OPEN, CLOSED = 1.0, -0.12
