@@ -20,6 +20,7 @@ import threading
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import Cause

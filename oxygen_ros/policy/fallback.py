@@ -16,6 +16,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oxygen_ros.config import ControlConfig
 
 

@@ -18,6 +18,7 @@ from array import array
 from dataclasses import dataclass
 
 import numpy as np
+
 from oxygen_ros.types import Cause
 from oxygen_ros.types import TickResult
 from oxygen_ros.types import Verdict

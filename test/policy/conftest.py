@@ -15,13 +15,14 @@
 """A small robot and a rig that plays its sensors, its engine and its clock tick by tick."""
 
 import numpy as np
+import pytest
+
 from oxygen_ros.config import Camera
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.policy import Controller
 from oxygen_ros.types import ActionChunk
-import pytest
 
 RATE_HZ = 50
 PERIOD_NS = 20_000_000

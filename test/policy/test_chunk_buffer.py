@@ -20,11 +20,12 @@ after its time (TIM-01); nothing of before a reset comes after it (SCH-01).
 """
 
 import numpy as np
+import pytest
+
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.policy import ChunkBuffer
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import Cause
-import pytest
 
 MS = 1_000_000
 

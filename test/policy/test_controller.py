@@ -19,12 +19,13 @@ Pinned: IMG-06, JS-01 (short or not finite joint states), SCH-01, SCH-03, TIM-01
 """
 
 import numpy as np
+import pytest
+
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import Joint
 from oxygen_ros.policy import JOINTS
 from oxygen_ros.types import Cause
 from oxygen_ros.types import Verdict
-import pytest
 
 S = 1_000_000_000
 HERE = [0.0, 1.0]      # where the rig's arm stands

@@ -18,6 +18,7 @@ import threading
 import time
 
 import numpy as np
+
 from oxygen_ros.policy import Ticker
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import Verdict

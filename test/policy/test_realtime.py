@@ -21,8 +21,9 @@ import subprocess
 import sys
 import time
 
-from oxygen_ros.policy import realtime
 import pytest
+
+from oxygen_ros.policy import realtime
 
 
 def _in_child(code, *, as_user=None):

@@ -20,10 +20,11 @@ Pinned: IMG-06 (frozen camera), TIM-03 (stamps before the first clock message), 
 
 import logging
 
+import pytest
+
 from oxygen_ros.policy import JOINTS
 from oxygen_ros.policy import SourceMonitor
 from oxygen_ros.types import Cause
-import pytest
 
 S = 1_000_000_000
 NOW = 1_700_000_000 * S

@@ -17,11 +17,12 @@
 import tracemalloc
 
 import numpy as np
+import pytest
+
 from oxygen_ros.policy import TickStats
 from oxygen_ros.types import Cause
 from oxygen_ros.types import TickResult
 from oxygen_ros.types import Verdict
-import pytest
 
 COMMAND = np.zeros(2)
 

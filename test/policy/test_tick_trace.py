@@ -18,12 +18,13 @@ import csv
 import time
 
 import numpy as np
+import pytest
+
 from oxygen_ros.config import ConfigError
 from oxygen_ros.policy import TickTrace
 from oxygen_ros.types import Cause
 from oxygen_ros.types import TickResult
 from oxygen_ros.types import Verdict
-import pytest
 
 FALLBACK = TickResult(1, None, Verdict.FALLBACK, Cause.STARTING, 0, 777)
 

@@ -30,9 +30,10 @@ import textwrap
 import threading
 import time
 
+import pytest
+
 from oxygen_ros.config import ConfigError
 from oxygen_ros.policy import Ticker
-import pytest
 
 RATE_HZ = 100
 PERIOD_NS = 10_000_000

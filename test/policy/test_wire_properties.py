@@ -25,9 +25,10 @@ from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 import numpy as np
+import pytest
+
 from oxygen_ros.types import Cause
 from oxygen_ros.types import Verdict
-import pytest
 
 STEP = np.array([0.02, 0.05])
 LOWER, UPPER = np.array([-1.0, 0.0]), np.array([1.0, 2.0])
