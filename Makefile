@@ -26,8 +26,9 @@ unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE
 
 INTERFACES := $(wildcard msg/*.msg srv/*.srv action/*.action)
 BUILD_FILES := CMakeLists.txt package.xml setup.py pyproject.toml $(wildcard cmake/*)
-# Files that are used from the installed copy; other Python code runs from this folder.
-INSTALLED := $(wildcard scripts/oxygen*) $(wildcard launch/*) $(wildcard config/*.yaml config/*/*.yaml)
+# The commands in .venv/bin run the installed copy, so a change of any of these installs again.
+INSTALLED := $(shell find oxygen_ros -type f -not -name '*.pyc') $(wildcard scripts/oxygen* \
+	launch/* config/*.yaml config/*/*.yaml)
 
 .PHONY: help demo test lint clean setup
 
@@ -35,7 +36,7 @@ help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
 
 demo: setup
-	@$(BIN)/oxygen demo $(if $(SECONDS),--seconds $(SECONDS))
+	@$(BIN)/python -m oxygen_ros demo $(if $(SECONDS),--seconds $(SECONDS))
 
 test: setup lint
 	@$(BIN)/python -m pytest -rs $(PYTEST_ARGS) test
