@@ -20,15 +20,16 @@ import itertools
 import threading
 import time
 
+from rclpy.action import ActionServer
+from rclpy.action import CancelResponse
+from rclpy.action import GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+
 from oxygen_ros.action import Ask
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.streams import time_message
 from oxygen_ros.types import EndReason
 from oxygen_ros.types import TokenDelta
-from rclpy.action import ActionServer
-from rclpy.action import CancelResponse
-from rclpy.action import GoalResponse
-from rclpy.callback_groups import ReentrantCallbackGroup
 
 MAX_QUESTIONS = 32           # open at once; more are rejected
 CANCEL_WAIT_S = 0.5          # for rclpy to book a cancel that the engine has already carried out

@@ -185,7 +185,7 @@ def ros2_cv_bridge():
     try:
         from cv_bridge import CvBridge
         from cv_bridge.boost import cv_bridge_boost
-    except Exception:  # a build for numpy 1 fails under numpy 2 with AttributeError, not ImportError
+    except Exception:  # a build for numpy 1 fails under numpy 2 with an AttributeError
         return None
     if str(getattr(cv_bridge_boost, '__file__', '')).endswith('.py'):
         return None

@@ -56,6 +56,12 @@ class Faults:
         self.error(f'exception {where}', f'{where} failed: {type(error).__name__}: {error}',
                    detail=lines)
 
+    def record(self, where: str, error: BaseException) -> None:
+        """Show an exception in the status that somebody else logs."""
+        self.num_exceptions += 1
+        self._note(f'exception {where}', f'{where} failed: {type(error).__name__}: {error}',
+                   is_error=True)
+
     def guard(self, where: str, callback: Callable) -> Callable:
         """Wrap a callback so that an exception is reported instead of ending the executor."""
         @functools.wraps(callback)

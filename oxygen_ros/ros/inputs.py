@@ -19,6 +19,13 @@ from dataclasses import dataclass
 from dataclasses import field
 import time
 
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import CompressedImage
+from sensor_msgs.msg import Image
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.convert import BadPicture
@@ -27,12 +34,6 @@ from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.joints import BadJoints
 from oxygen_ros.ros.joints import JointReader
 from oxygen_ros.ros.pairing import Pairing
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.qos_overriding_options import QoSOverridingOptions
-from sensor_msgs.msg import CompressedImage
-from sensor_msgs.msg import Image
-from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 
 JOINTS_SOURCE = 'joint_states'
 MAX_FUTURE_NS = 1_000_000_000    # a stamp further ahead of the node clock is not of this clock
@@ -89,7 +90,7 @@ class Inputs:
         self._clear_wanted = True
 
     def silent(self) -> list[tuple[str, str]]:
-        """Return (source, complaint with remedy) of every source that should speak and does not."""
+        """Return (source, complaint with remedy) of every source that ought to speak."""
         if self._session is None or time.monotonic() - self._started_s < SILENT_AFTER_S:
             return []
         complaints = [(name, self._why_silent(name, source))

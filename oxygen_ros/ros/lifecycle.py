@@ -18,9 +18,10 @@ from lifecycle_msgs.srv import ChangeState
 from lifecycle_msgs.srv import GetAvailableStates
 from lifecycle_msgs.srv import GetAvailableTransitions
 from lifecycle_msgs.srv import GetState
-from oxygen_ros.ros.faults import Faults
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.callback_groups import ReentrantCallbackGroup
+
+from oxygen_ros.ros.faults import Faults
 
 _QUERIES = (GetState, GetAvailableStates, GetAvailableTransitions)
 

@@ -31,13 +31,6 @@ import threading
 import time
 
 import numpy as np
-from oxygen_ros.msg import ActionChunk
-from oxygen_ros.msg import Deadline
-from oxygen_ros.msg import EngineStatus
-from oxygen_ros.msg import MemoryFact
-from oxygen_ros.msg import TokenDelta
-from oxygen_ros.ros import qos
-from oxygen_ros.ros.transcript import Transcript
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -47,6 +40,14 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
+
+from oxygen_ros.msg import ActionChunk
+from oxygen_ros.msg import Deadline
+from oxygen_ros.msg import EngineStatus
+from oxygen_ros.msg import MemoryFact
+from oxygen_ros.msg import TokenDelta
+from oxygen_ros.ros import qos
+from oxygen_ros.ros.transcript import Transcript
 
 COMMAND_TYPES = {
     'trajectory_msgs/msg/JointTrajectory': JointTrajectory,

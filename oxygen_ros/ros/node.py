@@ -23,12 +23,13 @@ import signal
 import sys
 import threading
 
-from oxygen_ros.config import ConfigError
-from oxygen_ros.ros.oxygen_node import OxygenNode
 import rclpy
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.signals import SignalHandlerOptions
+
+from oxygen_ros.config import ConfigError
+from oxygen_ros.ros.oxygen_node import OxygenNode
 
 # Fixed, because the default is the number of cores and one thread cannot both load a checkpoint
 # and answer a service.
@@ -109,14 +110,15 @@ def run(options: argparse.Namespace, stopping: threading.Event) -> int:
 
 def autostart(node: OxygenNode, stopping: threading.Event, failed: threading.Event) -> None:
     """Configure and activate; on failure end the process, whose log says why."""
-    for transition in (node.trigger_configure, node.trigger_activate):
-        if stopping.is_set():
-            return
-        if transition() != TransitionCallbackReturn.SUCCESS:
-            if not stopping.is_set():
-                failed.set()
-                stopping.set()
-            return
+    try:
+        for transition in (node.trigger_configure, node.trigger_activate):
+            if stopping.is_set() or transition() != TransitionCallbackReturn.SUCCESS:
+                raise RuntimeError(f'{transition.__name__} did not succeed')
+    except Exception as error:  # up to Humble an impossible transition raises
+        if not stopping.is_set():
+            node.get_logger().error(f'autostart: {error}; see above')
+            failed.set()
+            stopping.set()
 
 
 def write_json(path: str, summary: dict) -> bool:

@@ -18,9 +18,6 @@ from array import array
 
 import numpy as np
 from numpy.typing import NDArray
-from oxygen_ros.config import RobotProfile
-from oxygen_ros.ros import qos
-from oxygen_ros.ros.faults import Faults
 from rclpy.duration import Duration
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
@@ -28,6 +25,10 @@ from std_msgs.msg import Float64MultiArray
 from std_msgs.msg import MultiArrayDimension
 from trajectory_msgs.msg import JointTrajectory
 from trajectory_msgs.msg import JointTrajectoryPoint
+
+from oxygen_ros.config import RobotProfile
+from oxygen_ros.ros import qos
+from oxygen_ros.ros.faults import Faults
 
 
 class JointTrajectoryForm:

@@ -23,6 +23,11 @@ _on_tick: Session.tick -> CommandPublisher.
 from collections.abc import Mapping
 import threading
 
+from rclpy.clock import JumpThreshold
+from rclpy.duration import Duration
+from rclpy.lifecycle import LifecycleNode
+from rclpy.lifecycle import TransitionCallbackReturn
+
 from oxygen_ros.config import ConfigError
 from oxygen_ros.policy import Ticker
 from oxygen_ros.ros.ask import AskServer
@@ -39,10 +44,6 @@ from oxygen_ros.ros.status import StatusPublisher
 from oxygen_ros.ros.streams import Streams
 from oxygen_ros.runtime.session import Session
 from oxygen_ros.runtime.session import SessionError
-from rclpy.clock import JumpThreshold
-from rclpy.duration import Duration
-from rclpy.lifecycle import LifecycleNode
-from rclpy.lifecycle import TransitionCallbackReturn
 
 CLOCK_JUMP = Duration(nanoseconds=-100_000_000)   # smaller steps back are jitter
 LAST_COMMAND_WAIT_S = 0.3                         # for subscribers to acknowledge it
@@ -116,7 +117,7 @@ class OxygenNode(LifecycleNode):
             self._ticker = Ticker(
                 self.parameters.robot.control_rate_hz, self._on_tick,
                 realtime_priority=self._session.control.realtime_priority,
-                on_error=lambda error: self.faults.exception('control tick', error))
+                on_error=lambda error: self.faults.record('control tick', error))
             self._ticker.start()
             self._session.note_realtime(self._ticker.is_realtime)
         except (ConfigError, SessionError) as error:

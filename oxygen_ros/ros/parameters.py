@@ -21,6 +21,11 @@ from dataclasses import replace
 import os
 from pathlib import Path
 
+from rcl_interfaces.msg import FloatingPointRange
+from rcl_interfaces.msg import IntegerRange
+from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import SetParametersResult
+
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
@@ -34,10 +39,6 @@ from oxygen_ros.config.control import FALLBACKS
 from oxygen_ros.config.engine import POLICIES
 from oxygen_ros.config.robot import COMMAND_TYPES
 from oxygen_ros.ros.convert import DECODERS
-from rcl_interfaces.msg import FloatingPointRange
-from rcl_interfaces.msg import IntegerRange
-from rcl_interfaces.msg import ParameterDescriptor
-from rcl_interfaces.msg import SetParametersResult
 
 START, CONFIGURE, LIVE = 'start', 'configure', 'live'
 _READ = {START: 'Read once at start.', CONFIGURE: 'Read at configure.', LIVE: 'Read at once.'}

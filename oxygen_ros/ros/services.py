@@ -16,11 +16,12 @@
 
 from collections.abc import Callable
 
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from std_srvs.srv import Trigger
+
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.streams import fact_message
 from oxygen_ros.srv import Recall
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from std_srvs.srv import Trigger
 
 NOT_CONFIGURED = 'the node is not configured; call its configure transition first'
 

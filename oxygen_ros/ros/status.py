@@ -20,15 +20,16 @@ import dataclasses
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostic_msgs.msg import DiagnosticStatus
 from diagnostic_msgs.msg import KeyValue
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock import ClockType
+
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.msg import Deadline
 from oxygen_ros.msg import EngineStatus
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.inputs import Inputs
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.clock import Clock
-from rclpy.clock import ClockType
 
 PERIOD_S = 1.0
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR

@@ -18,6 +18,7 @@ from array import array
 
 from builtin_interfaces.msg import Time
 import numpy as np
+
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.msg import ActionChunk
 from oxygen_ros.msg import MemoryFact

@@ -23,14 +23,15 @@ os.environ['ROS_DOMAIN_ID'] = str(random.SystemRandom().randint(1, 100))
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 os.environ['ROS_LOCALHOST_ONLY'] = '1' if os.environ.get('ROS_DISTRO') == 'humble' else '0'
 
-from oxygen_ros.config.robot import robot_from_dict  # noqa: E402
-import pytest  # noqa: E402
-import rclpy  # noqa: E402
-from rclpy.executors import MultiThreadedExecutor  # noqa: E402
-from rclpy.node import Node  # noqa: E402
-from rclpy.signals import SignalHandlerOptions  # noqa: E402
-from ros_helpers import ROBOT_YAML  # noqa: E402
-import yaml  # noqa: E402
+import pytest
+import rclpy
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from ros_helpers import ROBOT_YAML
+import yaml
+
+from oxygen_ros.config.robot import robot_from_dict
 
 
 @pytest.fixture(scope='session')

@@ -29,11 +29,12 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from lifecycle_msgs.srv import GetState
 import numpy as np
-from oxygen_ros.ros import qos
 from rclpy.node import Node
 from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+
+from oxygen_ros.ros import qos
 
 ROOT = Path(__file__).resolve().parents[2]
 JOINTS = ('arm', 'elbow', 'gripper')

@@ -23,9 +23,6 @@ from array import array
 import time
 
 import numpy as np
-from oxygen_ros.ros.convert import ImageDecoder
-from oxygen_ros.ros.faults import Faults
-from oxygen_ros.ros.inputs import Inputs
 import pytest
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy
@@ -36,6 +33,10 @@ from ros_helpers import wait_until
 from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+
+from oxygen_ros.ros.convert import ImageDecoder
+from oxygen_ros.ros.faults import Faults
+from oxygen_ros.ros.inputs import Inputs
 
 RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
 

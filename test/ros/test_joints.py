@@ -18,9 +18,10 @@ import math
 import random
 
 import numpy as np
+import pytest
+
 from oxygen_ros.ros.joints import BadJoints
 from oxygen_ros.ros.joints import JointReader
-import pytest
 
 NAMES = [f'joint_{index}' for index in range(1, 8)]
 VALUES = [index / 10 for index in range(1, 8)]

@@ -24,6 +24,8 @@ from array import array
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 
 from action_msgs.msg import GoalStatus
@@ -31,14 +33,6 @@ from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 import numpy as np
-from oxygen_ros.action import Ask
-from oxygen_ros.msg import ActionChunk
-from oxygen_ros.msg import Deadline
-from oxygen_ros.msg import EngineStatus
-from oxygen_ros.msg import MemoryFact
-from oxygen_ros.msg import TokenDelta
-from oxygen_ros.ros import qos
-from oxygen_ros.srv import Recall
 import pytest
 from rclpy.action import ActionClient
 from rclpy.qos import QoSProfile
@@ -48,11 +42,21 @@ from ros_helpers import FakeRobot
 from ros_helpers import JOINTS
 from ros_helpers import Listener
 from ros_helpers import NodeProcess
+from ros_helpers import ROOT
 from ros_helpers import state_of
 from ros_helpers import wait_until
 from sensor_msgs.msg import Image
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
+
+from oxygen_ros.action import Ask
+from oxygen_ros.msg import ActionChunk
+from oxygen_ros.msg import Deadline
+from oxygen_ros.msg import EngineStatus
+from oxygen_ros.msg import MemoryFact
+from oxygen_ros.msg import TokenDelta
+from oxygen_ros.ros import qos
+from oxygen_ros.srv import Recall
 
 
 @pytest.fixture(scope='module')
@@ -263,6 +267,49 @@ def test_diagnostics_name_every_part(node, heard):
     assert names == {'node', 'control', 'engine', 'inputs'}
 
 
+def test_an_independent_watcher_sees_the_same_and_a_frozen_one_slows_nobody(
+        node, heard, tmp_path):
+    watcher = subprocess.Popen(
+        [sys.executable, '-m', 'oxygen_ros.ros.monitor', '--json', str(tmp_path / 'watch.json')],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        time.sleep(4.0)
+        os.kill(watcher.pid, signal.SIGSTOP)
+        late_before_s = heard.next('oxygen/deadline').missed
+        start = len(heard.arrivals_s['command'])
+        time.sleep(2.0)
+        assert len(heard.arrivals_s['command']) - start == pytest.approx(100, abs=8)
+        assert heard.last('oxygen/deadline').missed - late_before_s <= 2
+        os.kill(watcher.pid, signal.SIGCONT)
+        time.sleep(1.0)
+        watcher.send_signal(signal.SIGINT)
+        output, _ = watcher.communicate(timeout=10)
+    finally:
+        watcher.kill()
+    assert watcher.returncode == 0
+    assert 'narrate' in output and 'fact ' in output
+    assert 'commands/s' in output and 'late p50' in output and '1.00 encodes/frame' in output
+    figures = json.loads((tmp_path / 'watch.json').read_text())
+    assert figures['command_gap_ms']['p50'] == pytest.approx(20.0, abs=2.0)
+    assert figures['encodes_per_frame'] == 1.0
+    assert figures['tokens_received'] > 0
+
+
+def test_a_stalled_process_sends_no_burst_afterwards(node, heard):
+    before = heard.next('oxygen/deadline')
+    os.kill(node.process.pid, signal.SIGSTOP)
+    time.sleep(1.5)
+    start = len(heard.arrivals_s['command'])
+    os.kill(node.process.pid, signal.SIGCONT)
+    time.sleep(1.0)
+    gaps_s = np.diff(heard.arrivals_s['command'][start:])
+    assert len(gaps_s) < 60
+    assert np.sort(gaps_s)[1] > 0.002
+    after = heard.next('oxygen/deadline')
+    assert after.missed - before.missed >= 60
+    verdict(heard, 'fresh', timeout_s=20)
+
+
 def test_malformed_frames_are_counted_and_do_no_harm(node, robot, heard):
     good = array('B', bytes(64 * 64 * 3))
     pid, fallbacks = node.process.pid, heard.next('oxygen/deadline').fallback
@@ -278,7 +325,7 @@ def test_malformed_frames_are_counted_and_do_no_harm(node, robot, heard):
         robot.cameras['front'].publish(message)
         time.sleep(0.06)
     inputs = _diagnostics(heard, 'inputs')
-    refused = dict((value.key, value.value) for value in inputs.values)['front']
+    refused = {value.key: value.value for value in inputs.values}['front']
     assert refused.endswith(' refused') and int(refused.split()[2]) >= 4
     assert 'message not used' in node.log
     assert node.log.count('message not used') <= 3       # rate-limited
@@ -337,7 +384,7 @@ def test_killing_the_engine_holds_the_robot_and_brings_the_engine_back(node, cal
     wait_until(lambda: len(heard.messages['oxygen/language']) > texts, timeout_s=20)
 
 
-def test_deactivate_sends_the_fallback_last_and_activate_goes_on(node, caller, heard):
+def test_deactivate_sends_the_fallback_last_and_activate_goes_on(node, caller, heard, make_node):
     assert change_state(caller, Transition.TRANSITION_DEACTIVATE)
     time.sleep(0.3)
     count = len(heard.messages['command'])
@@ -347,8 +394,11 @@ def test_deactivate_sends_the_fallback_last_and_activate_goes_on(node, caller, h
     assert state_of(caller) == 'inactive'
     goal, _ = ask(caller, heard, 'are you there?')
     assert not goal.accepted
+    make_node('rival').create_publisher(JointTrajectory, 'command', 1)
+    wait_until(lambda: caller.count_publishers('command') == 2)
     assert change_state(caller, Transition.TRANSITION_ACTIVATE)
     verdict(heard, 'fresh')
+    node.wait_for_log('command has another publisher: two nodes command one robot')
 
 
 def test_ctrl_c_twice_ends_cleanly_with_the_fallback_last(node, heard):
@@ -377,7 +427,7 @@ def test_the_figures_of_the_run_are_in_the_json(node):
 
 
 def _assert_holds(commands, *, robot_state) -> None:
-    """The last command is where the robot is, reached without a jump."""
+    """Check that the last command is where the robot is, reached without a jump."""
     last = np.array(commands[-1].points[0].positions)
     np.testing.assert_allclose(last, robot_state, atol=0.1)
 

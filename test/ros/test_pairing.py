@@ -15,6 +15,7 @@
 """When an observation is due and what goes into it."""
 
 import numpy as np
+
 from oxygen_ros.config import Camera
 from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile

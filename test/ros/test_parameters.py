@@ -14,12 +14,13 @@
 
 """Parameters of the node: described, ranged, and what they amount to."""
 
-from oxygen_ros.config import ConfigError
-from oxygen_ros.ros.parameters import NodeParameters
-from oxygen_ros.ros.parameters import PARAMETERS
 import pytest
 from rclpy.parameter import Parameter
 from ros_helpers import ROBOT_YAML
+
+from oxygen_ros.config import ConfigError
+from oxygen_ros.ros.parameters import NodeParameters
+from oxygen_ros.ros.parameters import PARAMETERS
 
 
 @pytest.fixture(scope='module')
