@@ -19,6 +19,7 @@ import time
 
 import numpy as np
 
+from oxygen_ros.policy import chunks
 from oxygen_ros.policy import Ticker
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import Verdict
@@ -92,22 +93,30 @@ def test_wire_stays_right_while_every_thread_writes(new_rig):
     assert (np.abs(np.array(commands)[:, 0]) <= 1).all()
 
 
-def test_chunk_added_during_a_reset_does_not_survive_it(new_rig):
+def test_chunk_added_during_a_reset_does_not_survive_it(new_rig, monkeypatch):
     """The engine's thread must not put back what a reset has just thrown away."""
+    slow_replace = chunks.replace
+
+    def replace(*args, **changes):
+        time.sleep(0.002)  # between reading the plan and writing it: let the reset go first
+        return slow_replace(*args, **changes)
+
+    monkeypatch.setattr(chunks, 'replace', replace)
     rig = new_rig()
     buffer = rig.controller.chunks
     actions = np.zeros((100, 2), np.float32)
-    for epoch in range(1, 300):
+    for epoch in range(1, 30):
         barrier = threading.Barrier(2)
 
         def add(epoch=epoch, barrier=barrier):
             barrier.wait(10)
-            for count in range(20):
+            for count in range(3):
                 buffer.add(ActionChunk(count + 1, rig.now_ns, actions, 0.05, epoch=epoch - 1))
 
         thread = threading.Thread(target=add)
         thread.start()
         barrier.wait(10)
+        time.sleep(0.001)
         buffer.invalidate(epoch)
         thread.join(10)
         assert buffer.at(rig.now_ns) is None
