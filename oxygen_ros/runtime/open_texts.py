@@ -71,7 +71,7 @@ class OpenTexts:
                     return None      # goes on after its end was declared
                 text = _Open(delta.task, time.monotonic_ns(), asked=False)
                 self._open[delta.request_id] = text
-            if not text.num_deltas:
+            if text.asked and not text.num_deltas:
                 text.ttft_s = (time.monotonic_ns() - text.started_ns) / 1e9
             text.num_deltas += 1
             text.frame_id, text.stamp_ns = delta.frame_id, delta.stamp_ns

@@ -15,7 +15,6 @@
 """Where everything an engine sends goes: controller, memory, figures, then the listener."""
 
 import logging
-from typing import Any
 from typing import Callable
 from typing import Sequence
 
@@ -26,6 +25,7 @@ from oxygen_ros.runtime.memory import MemoryStore
 from oxygen_ros.runtime.metrics import Metrics
 from oxygen_ros.runtime.protocol import EngineState
 from oxygen_ros.runtime.protocol import EngineStatus
+from oxygen_ros.runtime.teller import Teller
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import Cause
 from oxygen_ros.types import CycleReport
@@ -46,9 +46,9 @@ class Listener:
     """
     Receives what a session produces; override what is of interest.
 
-    Called from the session's receiver thread (on_fact: from the memory writer's), one call at a
-    time per thread. A call may take its time without delaying the tick, but later chunks wait
-    for it. An exception is logged and counted, it never ends the thread.
+    Called from a thread of its own, one call at a time in the order of events. A call that takes
+    its time delays the calls after it, never the robot. An exception is logged and counted.
+    An inline session calls from the thread that drives it instead.
     """
 
     def on_chunk(self, chunk: ActionChunk) -> None:
@@ -79,14 +79,21 @@ class Outputs:
         self.epoch = 0                   # set by the session: older chunks are void
         self.newest_chunk = (0, 0)       # frame id and stamp
         self.status = EngineStatus(EngineState.STOPPED)
-        self.num_listener_errors = 0
-        self.begin(None)
+        self._teller = Teller()
+        self._tell = self._teller.tell
+        self.begin(None, own_thread=False)
 
-    def begin(self, memory: MemoryStore | None) -> None:
-        """Start the figures of a run from zero."""
+    def begin(self, memory: MemoryStore | None, *, own_thread: bool) -> None:
+        """Start the figures of a run from zero; own_thread: for the calls of the listener."""
+        if own_thread:
+            self._teller.start()
         self.memory = memory
         self.metrics = Metrics()
         self._reader = FactReader(self._malformed)
+
+    def end(self) -> None:
+        """Tell the listener the rest."""
+        self._teller.close()
 
     def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
         """Note whose texts are read as facts, also those that still run."""
@@ -138,10 +145,3 @@ class Outputs:
     def _malformed(self, text: str) -> None:
         self.metrics.malformed_facts += 1
         logger.info('no fact: %s', text)
-
-    def _tell(self, method: Callable[[Any], None], argument: Any) -> None:
-        try:
-            method(argument)
-        except Exception:
-            self.num_listener_errors += 1
-            logger.exception('%s failed (%d so far)', method.__name__, self.num_listener_errors)

@@ -127,7 +127,7 @@ class Session:
             except StoreError as error:
                 raise SessionError(str(error)) from error
             self._ticks = TickStats()
-            self._outputs.begin(self._memory)
+            self._outputs.begin(self._memory, own_thread=self._host_kind == 'process')
             host = self._host = self._make_host()
         try:
             host.start()
@@ -193,6 +193,7 @@ class Session:
             host.close()
         if memory is not None:
             memory.close()
+        self._outputs.end()
         with self._lock:
             if self._host is host:
                 self._host = self._memory = None
@@ -202,11 +203,7 @@ class Session:
         return None if self._controller is None else self._controller.final_command()
 
     def seen(self, source: str, stamp_ns: int) -> None:
-        """
-        Note that a message of a source came: a camera slot or 'joint_states'.
-
-        stamp_ns: sensor stamp, 0 where the sensor gives none.
-        """
+        """Note a picture of a camera slot with its sensor stamp, 0 where the sensor has none."""
         if self._controller is not None:
             self._controller.seen(source, stamp_ns, self._node_clock_ns())
 
@@ -364,7 +361,7 @@ class Session:
 
     def _make_host(self) -> EngineHost:
         if self._host_kind == 'inline':
-            from oxygen_ros.runtime.inline import InlineHost   # imports torch
+            from oxygen_ros.runtime.inline import InlineHost  # imports torch
             return InlineHost(self.robot, self.engine, self._outputs, clock=self._clock)
         return EngineHost(self.robot, self.engine, self._outputs, supervision=self._supervision)
 

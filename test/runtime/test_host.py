@@ -27,8 +27,11 @@ from runtime_helpers import QUICK
 from runtime_helpers import wait_until
 
 from oxygen_ros.config import StandingTask
+from oxygen_ros.runtime.protocol import EngineInfo
 from oxygen_ros.runtime.protocol import EngineState
 from oxygen_ros.runtime.protocol import Supervision
+from oxygen_ros.runtime.shared_frames import SharedRing
+from oxygen_ros.runtime.watch import Watch
 from oxygen_ros.types import EndReason
 from oxygen_ros.types import LanguageRequest
 from oxygen_ros.types import Observation
@@ -128,6 +131,23 @@ def test_a_frozen_engine_is_hung_then_killed_after_the_documented_time(make_host
     wait_until(lambda: host.status.state is EngineState.READY)
     assert recorder.ended['ask-1'] == 1 and not is_running(pid)
     assert 'hung' in recorder.final('ask-1').detail
+
+
+def test_a_pause_of_both_processes_is_no_hang():
+    """Ctrl-Z and fg, or a debugger: the engine is not killed for having been stopped too."""
+    ring = SharedRing.create('test_watch')
+    watch = Watch(ring, QUICK)
+    watch.ready(EngineInfo())
+    ring.heartbeat_ns = time.monotonic_ns()
+    assert watch.look() == '' and not watch.is_hung
+    time.sleep(1.5 * QUICK.kill_after_s)          # nobody looks and nobody beats
+    assert watch.look() == '' and not watch.is_hung
+    for _ in range(100):                          # but from now on it must show a sign of life
+        time.sleep(0.02)
+        if watch.look():
+            break
+    assert watch.is_hung
+    ring.close()
 
 
 def test_a_short_freeze_is_forgiven(make_host):
@@ -301,7 +321,7 @@ def test_twenty_restarts_and_cycles_leak_nothing(make_host):
     host, _ = make_host()
     pids, before = set(), num_fds()
     for number in range(20):
-        wait_until(lambda: host.status.state is EngineState.READY
+        wait_until(lambda number=number: host.status.state is EngineState.READY
                    and host.status.restarts == number)
         pids.add(host.status.pid)
         host.observe(observation(number + 1, size=100 + number))

@@ -17,6 +17,7 @@
 from dataclasses import replace
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -209,7 +210,8 @@ def test_a_wrong_observation_is_refused_by_name(make_session, images, state, wor
 
 def test_limits_are_required_to_activate_not_to_configure(make_session, robot):
     """The message names what is missing."""
-    session, _ = make_session(profile=replace(robot, joints=(Joint('a', -1, 1), Joint('b', -1, 1, 1))))
+    joints = (Joint('a', -1, 1), Joint('b', -1, 1, 1))
+    session, _ = make_session(profile=replace(robot, joints=joints))
     with pytest.raises(SessionError, match='a.max_velocity'):
         session.activate()
     assert session.tick(0, 0).verdict is Verdict.STOPPED
@@ -265,6 +267,29 @@ def test_a_listener_may_call_the_session(make_session):
     with Robot(session):
         wait_until(lambda: listener.num_pieces('narrate-1') > 5)
     assert session.snapshot().instruction.startswith('w')
+
+
+def test_a_listener_that_blocks_delays_no_chunk_and_no_end(make_session):
+    """A subscriber stuck for good: the robot moves on, close() still ends within 5 s."""
+    release = threading.Event()
+
+    class Stuck(Listening):
+        def on_delta(self, delta):
+            release.wait()
+
+    session, listener = make_session(tasks=[NARRATE], listener=Stuck())
+    session.activate()
+    with Robot(session) as drive:
+        wait_until(is_fresh(drive))
+        stuck_s = time.monotonic()
+        time.sleep(3 * QUICK.hung_after_s)
+        results = drive.since(stuck_s)
+    assert all(result.verdict in (Verdict.FRESH, Verdict.CARRIED) for result in results)
+    assert session.snapshot().engine.state == EngineState.READY
+    began_s = time.monotonic()
+    session.close()
+    assert time.monotonic() - began_s < 5.0
+    release.set()
 
 
 def test_cycles_leak_nothing_and_frozen_engines_do_not_delay_close(make_session):
