@@ -31,7 +31,7 @@ from tokenizers import Tokenizer
 SPECIAL = ('<pad>', '<eos>', '<bos>', '<unk>')
 SPACE = '\u2581'
 
-WORDS = '''
+WORDS = """
     a about above across after again against all an and any apple arm around arrives at away back
     banana be before behind below beside between big black block blocks blue board both bottle
     bottom bowl box bread brown brush by camera can cap carrot center clean clear close closed
@@ -49,7 +49,7 @@ WORDS = '''
     task teapot ten that the them then there they this three to toast tomato top touch toward
     towel toy tray turn two under until up upright wait wall was water what where which white
     while will wipe with wooden wrist yellow yes
-'''.split()
+""".split()
 CUES = ('Task:', ' State:', 'Action:', 'Narrate:', 'Subtask:', 'Memory:', 'Question:', 'Answer:',
         ' | ', ' |')
 CHARACTERS = '0123456789.,;:!?\n -'

@@ -101,7 +101,11 @@ def runner(models):
     return lambda mode: Runner(models[mode])
 
 
-def model_images(pictures) -> torch.Tensor:
-    """Return [n, 3, H, W] in [-1, 1] for uint8 [H, W, 3] pictures."""
-    stacked = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2)
-    return stacked.float() / 255 * 2 - 1
+
+@pytest.fixture(scope='session')
+def pictures():
+    """Return a function: uint8 [H, W, 3] pictures -> [n, 3, H, W] in [-1, 1]."""
+    def stack(images) -> torch.Tensor:
+        stacked = torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2)
+        return stacked.float() / 255 * 2 - 1
+    return stack

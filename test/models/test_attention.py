@@ -172,8 +172,8 @@ def test_static_passes_trace_as_one_graph_without_host_synchronisation(model):
 
 
 @pytest.mark.parametrize('wrong', (
-    dict(num_rows=0, write=0), dict(num_rows=2, write=0, num_bidirectional=3),
-    dict(num_rows=4, write=10, context=((0, 11),))))
+    {'num_rows': 0, 'write': 0}, {'num_rows': 2, 'write': 0, 'num_bidirectional': 3},
+    {'num_rows': 4, 'write': 10, 'context': ((0, 11),)}))
 def test_impossible_segments_are_refused(wrong):
     with pytest.raises(ValueError):
         Segment(**wrong)

@@ -37,13 +37,8 @@ def lerobot_image(picture: np.ndarray) -> torch.Tensor:
     return pixels * 2 - 1
 
 
-def stack(pictures):
-    """Return [n, 3, 224, 224] in [-1, 1]."""
-    return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float() / 255 * 2 - 1
-
-
 @pytest.mark.parametrize('case', LEROBOT)
-def test_lerobot_actions(case, cases, golden, runner):
+def test_lerobot_actions(case, cases, golden, runner, pictures):
     data, slots = golden('lerobot_pi05_case'), cases['lerobot'][case]
     images = [lerobot_image(data[f'image/{slot["raw"]}']) for slot in slots if slot['valid']]
     for index, image in enumerate(images):
@@ -58,10 +53,10 @@ def test_lerobot_actions(case, cases, golden, runner):
 
 
 @pytest.mark.parametrize('case', OPENPI)
-def test_openpi_actions(case, cases, golden, runner):
+def test_openpi_actions(case, cases, golden, runner, pictures):
     data = golden('openpi_pi05_case')
     run = runner('bidirectional')
-    run.encode(stack([data[f'{case}/image_224/{slot}'] for slot in cases['openpi'][case]]),
+    run.encode(pictures([data[f'{case}/image_224/{slot}'] for slot in cases['openpi'][case]]),
                data[f'{case}/token_ids'][data[f'{case}/token_mask']])
     # openpi adds up the time in float32; the difference to the exact schedule is a few 1e-5.
     np.testing.assert_allclose(run.act(data[f'{case}/noise']), data[f'{case}/model_actions'],
@@ -69,19 +64,19 @@ def test_openpi_actions(case, cases, golden, runner):
 
 
 @pytest.mark.parametrize('case', OXYGEN)
-def test_oxygen_actions(case, cases, golden, runner):
+def test_oxygen_actions(case, cases, golden, runner, pictures):
     data = golden('oxygen_causal_case')
     run = runner('causal_text')
-    run.encode(stack([data[f'image_224/{slot}'] for slot in cases['oxygen'][case]]),
+    run.encode(pictures([data[f'image_224/{slot}'] for slot in cases['oxygen'][case]]),
                data[f'{case}/token_ids'])
     np.testing.assert_allclose(run.act(data[f'{case}/noise']), data[f'{case}/model_actions'],
                                atol=5e-4)
 
 
-def test_prefix_modes_are_not_interchangeable(cases, golden, runner):
+def test_prefix_modes_are_not_interchangeable(cases, golden, runner, pictures):
     data, case = golden('oxygen_causal_case'), OXYGEN[0]
     run = runner('bidirectional')
-    run.encode(stack([data[f'image_224/{slot}'] for slot in cases['oxygen'][case]]),
+    run.encode(pictures([data[f'image_224/{slot}'] for slot in cases['oxygen'][case]]),
                data[f'{case}/token_ids'])
     actions = run.act(data[f'{case}/noise'])
     assert np.abs(actions - data[f'{case}/model_actions']).max() > 1e-2

@@ -18,16 +18,11 @@ import pytest
 import torch
 
 
-def stack(pictures):
-    """Return [n, 3, 224, 224] in [-1, 1]."""
-    return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).float() / 255 * 2 - 1
-
-
 @pytest.mark.parametrize('case', ('three_cameras_prompt0', 'three_cameras_prompt1'))
-def test_oxygen_text(case, cases, golden, runner):
+def test_oxygen_text(case, cases, golden, runner, pictures):
     data = golden('oxygen_causal_case')
     run = runner('causal_text')
-    hidden = run.encode(stack([data[f'image_224/{slot}'] for slot in cases['oxygen'][case]]),
+    hidden = run.encode(pictures([data[f'image_224/{slot}'] for slot in cases['oxygen'][case]]),
                         data[f'{case}/token_ids'])
     tokens, logits = run.greedy(hidden, 12)
     np.testing.assert_allclose(logits[0], data[f'{case}/first_logits'], atol=5e-5)
@@ -38,11 +33,11 @@ def test_oxygen_text(case, cases, golden, runner):
 
 @pytest.mark.parametrize('case', (
     'two_cameras_prompt0', 'three_cameras_prompt1', 'one_camera_prompt1'))
-def test_paligemma_text(case, cases, golden, runner):
-    data, pictures = golden('language_bidirectional_case'), golden('oxygen_causal_case')
+def test_paligemma_text(case, cases, golden, runner, pictures):
+    data, seen = golden('language_bidirectional_case'), golden('oxygen_causal_case')
     run = runner('bidirectional')
-    hidden = run.encode(stack([pictures[f'image_224/{slot}']
-                               for slot in cases['paligemma'][case]]),
+    hidden = run.encode(pictures([seen[f'image_224/{slot}']
+                                  for slot in cases['paligemma'][case]]),
                         data[f'{case}/token_ids'])
     tokens, logits = run.greedy(hidden, 12)
     np.testing.assert_allclose(logits[0], data[f'{case}/first_logits'], atol=1e-4)
@@ -50,9 +45,9 @@ def test_paligemma_text(case, cases, golden, runner):
     assert tokens == data[f'{case}/greedy_tokens'].tolist()
 
 
-def test_image_rows_are_blind_to_the_text_only_under_causal_text(cases, golden, runner):
+def test_image_rows_are_blind_to_the_text_only_under_causal_text(cases, golden, runner, pictures):
     data = golden('oxygen_causal_case')
-    images = stack([data['image_224/base_0_rgb']])
+    images = pictures([data['image_224/base_0_rgb']])
     moved = {}
     for mode in ('bidirectional', 'causal_text'):
         keys = []
