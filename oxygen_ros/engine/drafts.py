@@ -31,7 +31,7 @@ class DraftBook:
     def __init__(self, num_tokens: int):
         self._num_tokens = num_tokens                # guessed per step; 0 = off
         self._last: dict[str, tuple[int, ...]] = {}  # tokens of the last whole text, by task
-        self.num_guessed = self.num_accepted = 0
+        self.num_guessed = self.num_accepted = 0     # tokens, since the start
 
     @property
     def acceptance(self) -> float:
@@ -47,11 +47,6 @@ class DraftBook:
         most = min(self._num_tokens, text.limit - len(text.token_ids) - 1)
         follows = self._follows(last, text.token_ids)
         return last[follows:follows + most] if most > 0 else ()
-
-    def accepted(self, num_guessed: int, num_accepted: int) -> None:
-        """Count how a guess went."""
-        self.num_guessed += num_guessed
-        self.num_accepted += num_accepted
 
     def remember(self, text: Generation, reason: EndReason) -> None:
         """Keep a whole text as the draft of the next of its task."""

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from contextlib import contextmanager
-import hashlib
 import logging
 import math
 import threading
@@ -34,16 +33,20 @@ from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import StandingTask
 from oxygen_ros.engine.baselines import BASELINES
+from oxygen_ros.engine.copies import CopyCounter
 from oxygen_ros.engine.costs import CostModel
 from oxygen_ros.engine.kv import KVManager
 from oxygen_ros.engine.kv import Prefix
 from oxygen_ros.engine.kv import PrefixKey
+from oxygen_ros.engine.language import DecodePass
 from oxygen_ros.engine.language import LanguageExecutor
 from oxygen_ros.engine.meter import Meter
+from oxygen_ros.engine.requests import RequestState
 from oxygen_ros.engine.scheduler import Scheduler
 from oxygen_ros.engine.scheduler import step_rows
 from oxygen_ros.engine.tasks import TaskTriggers
 from oxygen_ros.models.pool import KVPool
+from oxygen_ros.models.segment import Segment
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import CycleReport
 from oxygen_ros.types import EndReason
@@ -80,7 +83,8 @@ class Engine:
         self.scheduler = Scheduler(config.scheduler, self.costs)
         self.language = LanguageExecutor(
             policy, self.kv, num_texts=config.num_texts, max_text_tokens=config.max_text_tokens,
-            reserve_rows=frame_rows(policy), now_s=self.now_s)
+            reserve_rows=frame_rows(policy), now_s=self.now_s, draft_tokens=config.draft_tokens)
+        self._riders: tuple[DecodePass, torch.Tensor] | None = None   # ran in the last encode
         self.triggers = TaskTriggers(seed=config.seed)
         self.meter = Meter(self.now_s, self.costs)
         self._epoch = 0
@@ -113,7 +117,9 @@ class Engine:
         """Encode an observation; its prefix lives on after the block as long as texts read it."""
         with self.meter.stage('encode'):
             inputs = self.policy.prepare(observation, self.robot)
-            key = prefix_key(observation, inputs, self.policy.prefix_mode)
+            key = self.kv.key(observation.frame_id, self.policy.prefix_mode,
+                              token_ids=inputs.token_ids, slots=inputs.slots,
+                              images=inputs.images)
             prefix = self.kv.retrieve(key) if shared else None
             if prefix is None:
                 prefix = self._encode(observation, inputs, key)
@@ -143,6 +149,9 @@ class Engine:
 
     def speak(self, interrupted: Callable[[], bool] = _never) -> None:
         """Run decode steps until the scheduler says stop; an observation waits for one at most."""
+        if self._riders:
+            riders, self._riders = self._riders, None
+            self.emit_all(self.language.finish_step(*riders))
         while not interrupted():
             self.expire()
             texts = [text.view() for text in self.language.running]
@@ -218,20 +227,24 @@ class Engine:
         self.kv.check_integrity()
         use = self.kv.stats()
         if use.pages_used and not self.language.running:
-            raise RuntimeError(f'{use.pages_used} of {use.pages_total} KV pages are held by nobody')
+            raise RuntimeError(f'{use.pages_used} of {use.pages_total} KV pages belong to nobody')
 
     def warm_up(self) -> None:
-        """Run every stage on an empty scene, so that first times and costs are known before use."""
+        """Run every stage on an empty scene: pays for first times, measures what stages cost."""
         emit, self._emit = self._emit, lambda event: None
         try:
-            for recording in (False, True):   # the first round pays for first times
-                self.meter.recording = recording
-                for num_texts in {1, self.config.num_texts}:
-                    self._rehearse(num_texts)
+            # The first round pays for first times, and shows whether any KV byte is moved.
+            self.meter.recording = False
+            with CopyCounter(self.kv.pool) as copies:
+                self._rehearse(self.config.num_texts)
+            self.meter.recording = True
+            for num_texts in (1, self.config.num_texts):
+                self._rehearse(num_texts)
         finally:
-            self._emit, self.meter.recording = emit, True
+            self._emit = emit
         self.meter.restart()
         self.kv.forget_peak()
+        self.kv.count_copied(copies.num_bytes)
         self.language.num_tokens = 0
 
     def now_s(self) -> float:
@@ -272,7 +285,8 @@ class Engine:
             frame_id, meter.encodes, meter.frames, meter.encode_s, meter.denoise_s,
             meter.decode_s, meter.decode_steps, self.language.num_tokens - tokens,
             len(self.language.running), len(self.language.queued), self.kv.stats(),
-            self.kv.spent_s - manager_s, plan.rates_met, plan.detail)
+            self.kv.spent_s - manager_s, plan.rates_met, plan.detail,
+            self.language.drafts.num_guessed, self.language.drafts.num_accepted)
 
     def _encode(self, observation: Observation, inputs: ModelInputs, key: PrefixKey) -> Prefix:
         model, rows = self.policy.model, inputs.num_rows
@@ -282,12 +296,34 @@ class Engine:
                                         list(inputs.token_ids))
             segment = model.prefix_segment(rows, num_image_rows=inputs.num_image_rows,
                                            write=extent.start)
-            hidden = model.backbone.forward(hidden, (segment,), self.kv.pool)
+            hidden = self._prefill(hidden, segment)
         except BaseException:
             self.kv.release(extent)
             raise
         self.meter.count_encode()
         return Prefix(key, extent, rows, observation.stamp_ns, hidden[-1:].clone())
+
+    def _prefill(self, hidden: torch.Tensor, segment: Segment) -> torch.Tensor:
+        """Run the rows of a prefix; with piggyback, those of running texts in the same pass."""
+        backbone, pool = self.policy.model.backbone, self.kv.pool
+        if self.config.piggyback and self._baseline is None:
+            try:
+                riders = self.language.begin_step(self._ready_to_ride())
+                both = backbone.forward(torch.cat((hidden, backbone.embed(riders.token_ids))),
+                                        (segment, *riders.segments), pool)
+                self._riders = riders, both[segment.num_rows:]
+                return both[:segment.num_rows]
+            except Exception:   # an action must not fail for a text; its own step shows the fault
+                logger.exception('piggyback failed; the frame is encoded without texts')
+        return backbone.forward(hidden, (segment,), pool)
+
+    def _ready_to_ride(self) -> list[str]:
+        """Return the texts whose next token is one row and due; nobody is paced any faster."""
+        now_s = self.now_s()
+        ready = [text.request_id for text in self.language.running
+                 if text.state is RequestState.DECODING
+                 and self.scheduler.next_decode_s(now_s, [text.view()]) <= now_s]
+        return ready[:self.config.scheduler.max_batch]
 
     def _rehearse(self, num_texts: int) -> None:
         robot = self.robot
@@ -324,9 +360,3 @@ def make_manager(policy: LoadedPolicy, config: EngineConfig) -> KVManager:
                   dtype=policy.model.backbone.embedding.dtype)
     return KVManager(pool, page_rows=PAGE_ROWS)
 
-
-def prefix_key(observation: Observation, inputs: ModelInputs, prefix_mode: str) -> PrefixKey:
-    """Return the key of everything a prefix depends on: every token, slot and pixel."""
-    digest = hashlib.sha256(repr((inputs.token_ids, inputs.slots)).encode())
-    digest.update(np.ascontiguousarray(inputs.images.numpy()).data)
-    return PrefixKey(observation.frame_id, prefix_mode, digest.digest())

@@ -25,6 +25,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import wraps
+import hashlib
 import threading
 import time
 from typing import Protocol
@@ -133,7 +134,7 @@ class KVManager:
         self._stored: dict[PrefixKey, Prefix] = {}
         self._next_serial = 1
         self._pages_used = self._pages_peak = 0
-        self._rows_copied = 0
+        self._bytes_copied = 0
         self._lock, self._depth, self._spent_ns = threading.RLock(), 0, 0
 
     @property
@@ -149,6 +150,14 @@ class KVManager:
     def rounded(self, num_rows: int) -> int:
         """Return the rows of the whole pages that num_rows need."""
         return self._pages(num_rows) * self.page_rows
+
+    @_managed
+    def key(self, frame_id: int, prefix_mode: str, *, token_ids: Sequence[int],
+            slots: Sequence[str], images: torch.Tensor) -> PrefixKey:
+        """Return the key of everything a prefix depends on: every token, slot and pixel."""
+        digest = hashlib.sha256(repr((token_ids, slots, tuple(images.shape))).encode())
+        digest.update(images.contiguous().numpy().data)
+        return PrefixKey(frame_id, prefix_mode, digest.digest())
 
     @_managed
     def acquire(self, num_rows: int, *, kind: str) -> Extent:
@@ -261,8 +270,13 @@ class KVManager:
         return KVUse(
             pages_used=self._pages_used, pages_total=self.num_pages,
             bytes_used=self._pages_used * page_bytes, bytes_peak=self._pages_peak * page_bytes,
-            bytes_copied=self._rows_copied * self.pool.bytes_per_row,
+            bytes_copied=self._bytes_copied,
             prefixes=prefixes, generations=len(self._extents) - prefixes)
+
+    @_managed
+    def count_copied(self, num_bytes: int) -> None:
+        """Add KV bytes that were found to be moved (see copies.CopyCounter)."""
+        self._bytes_copied += num_bytes
 
     @_managed
     def forget_peak(self) -> None:
@@ -279,7 +293,8 @@ class KVManager:
                 if owner[page]:
                     raise RuntimeError(f'page {page} belongs to {owner[page]} and {serial}')
                 owner[page] = serial
-        if self._counts.keys() != self._extents.keys() or min(self._counts.values(), default=1) < 1:
+        if (self._counts.keys() != self._extents.keys()
+                or any(count < 1 for count in self._counts.values())):
             raise RuntimeError(f'references {self._counts} of extents {list(self._extents)}')
         if self._pages_used != sum(map(bool, owner)) or self._pages_used > self._pages_peak:
             raise RuntimeError(f'{sum(map(bool, owner))} pages are owned, counted as '
@@ -306,7 +321,7 @@ class KVManager:
         return {serial for serial, count in counts.items() if count == 0}
 
     def _gaps(self, freed: Iterable[int]) -> list[tuple[int, int]]:
-        """Return free page ranges [begin, end) from the low end, with some extents thought away."""
+        """Return free page ranges [begin, end) from the low end, as if some extents were gone."""
         gaps, end = [], 0
         held = [extent for serial, extent in self._extents.items() if serial not in freed]
         for extent in sorted(held, key=lambda extent: extent.start):

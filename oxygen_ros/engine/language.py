@@ -156,6 +156,8 @@ class LanguageExecutor:
 
     def finish_step(self, rows: DecodePass, hidden: torch.Tensor | None) -> list[TokenDelta]:
         """Pick the next tokens from the hidden rows of a step."""
+        if not rows.batch:
+            return []
         parts, row = [], 0
         for text in rows.batch:
             if not text.feeding:   # empty prompt: the prefix's true last row predicts the token
@@ -167,9 +169,10 @@ class LanguageExecutor:
         deltas, row = [], 0
         for text in rows.batch:
             try:
-                if text.feeding:
-                    self._kv.update(text, len(text.feeding))
-                deltas += self._continue(text, row)
+                if text.extent is not None:   # else it ended since its rows were run
+                    if text.feeding:
+                        self._kv.update(text, len(text.feeding))
+                    deltas += self._continue(text, row)
             except Exception as error:   # one text's fault ends that text only
                 logger.exception('text %s failed', text.request_id)
                 deltas.append(self._end(text, EndReason.ERROR, detail=repr(error)))
@@ -241,10 +244,12 @@ class LanguageExecutor:
 
     def _continue(self, text: Generation, row: int) -> list[TokenDelta]:
         """Take the token of a row, and those of the rows behind it while the draft was right."""
-        pieces, first = '', len(text.token_ids)
+        pieces = ''
+        self.drafts.num_guessed += len(text.draft)
         for guess in (*text.draft, None):
             token = self._picker.pick(row, text.request.sampling, generator=text.generator,
                                       choices=text.choices)
+            self.drafts.num_accepted += token == guess
             reason = None
             if token in self._policy.end_ids:
                 reason = EndReason.EOS
@@ -264,7 +269,6 @@ class LanguageExecutor:
                 break
             self._kv.update(text, 1)
             row += 1
-        self.drafts.accepted(len(text.draft), len(text.token_ids) - first - 1)
         delta = text.delta(pieces)
         return [delta] if delta else []
 

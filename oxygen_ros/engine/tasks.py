@@ -24,11 +24,11 @@ from oxygen_ros.types import LanguageRequest
 from oxygen_ros.types import Observation
 from oxygen_ros.types import Sampling
 
-# Pictures are compared on a grid of this many points per side: enough to see an object move,
-# little enough to cost nothing next to a camera picture.
-GRID_POINTS = 24
+# Pictures are compared on a grid of cells, each the mean of CELL_POINTS x CELL_POINTS pixels:
+# enough to see an object move, little enough to cost nothing, and noise averages out.
+GRID_CELLS, CELL_POINTS = 24, 4
 # Mean change over the grid (of 255) that counts as another scene; sensor noise stays below.
-SCENE_CHANGE = 4.0
+SCENE_CHANGE = 3.0
 
 
 class TaskTriggers:
@@ -99,8 +99,12 @@ def _thumbnails(observation: Observation) -> dict[str, np.ndarray]:
     """Return a coarse copy of every picture; a view would change with the shared memory."""
     small = {}
     for slot, image in observation.images.items():
-        rows, columns = (max(1, -(-size // GRID_POINTS)) for size in image.shape[:2])
-        small[slot] = image[::rows, ::columns].astype(np.int16)
+        steps = [max(1, size // (GRID_CELLS * CELL_POINTS)) for size in image.shape[:2]]
+        points = image[::steps[0], ::steps[1]].astype(np.float32)
+        cells = [max(1, size // CELL_POINTS) for size in points.shape[:2]]
+        width = [size // count for size, count in zip(points.shape[:2], cells)]
+        points = points[:cells[0] * width[0], :cells[1] * width[1]]
+        small[slot] = points.reshape(cells[0], width[0], cells[1], width[1], -1).mean(axis=(1, 3))
     return small
 
 

@@ -19,6 +19,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+import torch
+
 from oxygen_ros.checkpoint import load
 from oxygen_ros.clock import ManualClock
 from oxygen_ros.config import EngineConfig
@@ -30,7 +32,6 @@ from oxygen_ros.types import CycleReport
 from oxygen_ros.types import LanguageRequest
 from oxygen_ros.types import Observation
 from oxygen_ros.types import TokenDelta
-import torch
 
 torch.set_num_threads(1)   # more threads on busy cores are slower by far
 
@@ -62,16 +63,16 @@ class Bench:
     One engine and everything it emitted.
 
     steps: decode steps per frame; 0 leaves it to the scheduler, for which every piece of work
-    takes no time here, because the clock stands still.
+    takes no time here, because the clock stands still. kind: the engine's policy by name.
     """
 
-    def __init__(self, *, steps=0, policy=None, prefix_mode='bidirectional', max_batch=32,
-                 **config):
+    def __init__(self, *, steps=0, policy=None, prefix_mode='bidirectional', kind='oxygen',
+                 max_batch=32, **config):
         self.robot = load_robot('so101')
         self.clock = ManualClock(1_000_000_000)
         self.events = []
         config = EngineConfig(
-            **{'num_texts': 32, 'max_text_tokens': 256, **config},
+            **{'policy': kind, 'num_texts': 32, 'max_text_tokens': 256, **config},
             scheduler=SchedulerConfig(steps_per_frame=steps, max_batch=max_batch))
         self.engine = Engine(policy or tiny_policy(prefix_mode), self.robot, config,
                              clock=self.clock, emit=self.events.append)

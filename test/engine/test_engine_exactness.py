@@ -27,21 +27,19 @@ from engine_bench import POLICIES
 from engine_bench import request
 from engine_bench import tiny_policy
 import numpy as np
+import pytest
+import torch
+
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import EndReason
 from oxygen_ros.types import Sampling
-import pytest
-import torch
 
 FRAMES = range(1, 9)
 
 
 def run(policy='oxygen', *, with_text, steps=2, prefix_mode='bidirectional', cancel=False):
     """Run eight frames, with texts of several lengths joining on some of them."""
-    bench = Bench(policy=tiny_policy(prefix_mode), steps=steps)
-    bench.engine = type(bench.engine)(
-        bench.engine.policy, bench.robot, replace(bench.engine.config, policy=policy),
-        clock=bench.clock, emit=bench.events.append)
+    bench = Bench(kind=policy, prefix_mode=prefix_mode, steps=steps)
     for frame in FRAMES:
         texts = [request(f'{frame}-{index}', 'Narrate:' * index, 3 + 5 * index)
                  for index in range(frame % 4)] if with_text else []

@@ -26,12 +26,13 @@ from engine_bench import Bench
 from engine_bench import endless_policy
 from engine_bench import request
 from engine_bench import tiny_policy
+import pytest
+
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import StandingTask
 from oxygen_ros.engine.engine import frame_rows
 from oxygen_ros.types import EndReason
 from oxygen_ros.types import TokenDelta
-import pytest
 
 
 def assert_idle(bench):
@@ -360,7 +361,7 @@ def test_a_thousand_rounds_of_start_and_cancel_leave_the_pool_empty():
         bench.engine.submit(request(f'r{round_}', max_tokens=100))
         if round_ % 40 == 0:
             bench.engine.step(bench.scene(round_ + 1),
-                              interrupted=lambda: next(counter, None) is None)
+                              interrupted=lambda counter=counter: next(counter, None) is None)
         bench.engine.cancel(f'r{round_}')
         assert_idle(bench)
     assert len(bench.texts) == 1000

@@ -28,13 +28,14 @@ from hypothesis.stateful import consumes
 from hypothesis.stateful import invariant
 from hypothesis.stateful import rule
 from hypothesis.stateful import RuleBasedStateMachine
+import pytest
+
 from oxygen_ros.engine.kv import KVManager
 from oxygen_ros.engine.kv import PoolFull
 from oxygen_ros.engine.kv import Prefix
 from oxygen_ros.engine.kv import PrefixKey
 from oxygen_ros.models.architecture import tiny
 from oxygen_ros.models.pool import KVPool
-import pytest
 
 PAGES, PAGE_ROWS = 24, 16
 
