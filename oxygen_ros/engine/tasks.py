@@ -42,22 +42,22 @@ class TaskTriggers:
     def __init__(self, tasks: Sequence[StandingTask] = (), *, seed: int = 0):
         self._seed = seed
         self._count = 0                              # of texts started, over all tasks
-        self._last_s: dict[str, float] = {}          # start of the last text, by task
-        self._last_scene: dict[str, tuple] = {}      # what the last text was about, by task
+        self._due_s: dict[str, float] = {}           # of the next text of every_s, by task
+        self._due_scene: dict[str, tuple] = {}      # what the last text was about, by task
         self.tasks = tuple(tasks)
 
     def set(self, tasks: Sequence[StandingTask]) -> None:
         """Replace the tasks; those that stay keep their rhythm."""
         self.tasks = tuple(tasks)
         names = {task.name for task in tasks}
-        for memory in (self._last_s, self._last_scene):
+        for memory in (self._due_s, self._due_scene):
             for name in [name for name in memory if name not in names]:
                 del memory[name]
 
     def reset(self) -> None:
         """Forget when and about what tasks last spoke: a new episode starts."""
-        self._last_s.clear()
-        self._last_scene.clear()
+        self._due_s.clear()
+        self._due_scene.clear()
 
     def due(self, observation: Observation, now_s: float,
             is_open: Callable[[str], bool]) -> list[LanguageRequest]:
@@ -72,17 +72,18 @@ class TaskTriggers:
 
     def _triggered(self, task: StandingTask, observation: Observation, now_s: float) -> bool:
         if task.trigger == 'every_s':
-            last_s = self._last_s.get(task.name)
-            if last_s is not None and now_s < last_s + task.period_s:
+            due_s = self._due_s.get(task.name, now_s)
+            if now_s < due_s:
                 return False
-            # On the grid of the period, so that frame jitter does not slow the rhythm down.
-            late_s = 0.0 if last_s is None else (now_s - last_s) % task.period_s
-            self._last_s[task.name] = now_s - late_s
+            # On the grid of the period, so that frame jitter does not slow the rhythm down;
+            # what was missed is not made up for.
+            missed = int((now_s - due_s) / task.period_s + 1e-6)
+            self._due_s[task.name] = due_s + (missed + 1) * task.period_s
         elif task.trigger == 'on_change':
             scene = (observation.instruction, _thumbnails(observation))
-            if not _changed(self._last_scene.get(task.name), scene):
+            if not _changed(self._due_scene.get(task.name), scene):
                 return False
-            self._last_scene[task.name] = scene
+            self._due_scene[task.name] = scene
         return True
 
     def _request(self, task: StandingTask) -> LanguageRequest:
