@@ -25,6 +25,7 @@ os.environ['ROS_LOCALHOST_ONLY'] = '1' if os.environ.get('ROS_DISTRO') == 'humbl
 
 import pytest
 import rclpy
+from rclpy.exceptions import InvalidHandle  # noqa: E402
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -43,7 +44,10 @@ def executor():
 
     def spin():
         while not stopping.is_set():
-            executor.spin_once(timeout_sec=0.1)
+            try:
+                executor.spin_once(timeout_sec=0.1)
+            except InvalidHandle:      # a test destroyed its node in this moment
+                pass
 
     thread = threading.Thread(target=spin, daemon=True)
     thread.start()
