@@ -92,8 +92,10 @@ class SimNode(Node):
             JointState, robot.joint_states_topic, reliable)
         self._instruction = self.create_publisher(String, 'instruction', latched)
         self.create_subscription(String, 'instruction', self._on_instruction, reliable)
-        self.create_subscription(COMMAND_TYPES[robot.command_type], robot.command_topic,
-                                 self._on_command, reliable)
+        # Depth 1: when this process gets too little time, only the newest command counts.
+        self.create_subscription(
+            COMMAND_TYPES[robot.command_type], robot.command_topic, self._on_command,
+            QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE))
         self.create_service(Trigger, '~/reset', self._on_reset)
         self._instruction.publish(String(data=table.task.instruction))
 

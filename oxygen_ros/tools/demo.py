@@ -106,11 +106,10 @@ class Demo:
         """
         try:
             priority = ['-p', 'realtime_priority:=0'] if self._options.normal_priority else []
-            self._start('sim', 'oxygen_ros.ros.sim_node', ['--json', self._path('sim')])
-            self._start('node', 'oxygen_ros.ros.node', [
-                '--json', self._path('node'), '--ros-args', '-p', 'robot:=so101',
-                '-p', f'checkpoint:={CHECKPOINT}', '-p', 'autostart:=true', *priority])
-            self._start('watch', 'oxygen_ros.ros.monitor', ['--json', self._path('watch')])
+            self._start('sim', [])
+            self._start('node', ['--ros-args', '-p', 'robot:=so101', '-p', 'autostart:=true',
+                                 '-p', f'checkpoint:={CHECKPOINT}', *priority])
+            self._start('watch', [])
             start_s = time.monotonic()
             while not self._stopping:
                 self._read(POLL_S)
@@ -122,8 +121,9 @@ class Demo:
                             f'and was killed')
         return None if self._active_s is None else self._figures()
 
-    def _start(self, name: str, module: str, arguments: list[str]) -> None:
-        child = Child(name, module, arguments, environment=self._environment)
+    def _start(self, name: str, arguments: list[str]) -> None:
+        child = Child(name, ['--json', self._path(name), *arguments],
+                      environment=self._environment)
         self._children[name] = child
         self._selector.register(child, selectors.EVENT_READ)
 
@@ -164,7 +164,7 @@ class Demo:
         for child in self._children.values():
             if child.ended() and not self._stopping:
                 self._read(POLL_S)
-                reason = child.complaint or 'it gave no reason'
+                reason = child.complaint or child.last_line or 'it gave no reason'
                 raise DemoError(f'{child.name} ended with code {child.process.returncode}: '
                                 f'{reason}')
         if self._active_s is None:

@@ -33,16 +33,16 @@ _READ_BYTES = 65536
 
 
 class Child:
-    """A module run as a process of its own; its output is read by `lines` or `raw`."""
+    """An `oxygen` command run as a process of its own; its output is read by `lines` or `raw`."""
 
-    def __init__(self, name: str, module: str, arguments: list[str], *,
-                 environment: dict[str, str]):
-        self.name = name
+    def __init__(self, name: str, arguments: list[str], *, environment: dict[str, str]):
+        self.name = name             # of the command
+        self.last_line = ''          # newest line of output that is not empty
         self.complaint = ''          # newest line that tells why it may have ended
         self._partial = b''
         # A group of its own: Ctrl-C reaches the demo only, which ends its children in order.
         self.process = subprocess.Popen(
-            [sys.executable, '-m', module, *arguments], env=environment,
+            [sys.executable, '-m', 'oxygen_ros', name, *arguments], env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True, preexec_fn=_end_with_parent)
         os.set_blocking(self.fileno(), False)
@@ -54,9 +54,12 @@ class Child:
     def raw(self) -> bytes | None:
         """Return the output since the last call, None at its end."""
         try:
-            return os.read(self.fileno(), _READ_BYTES) or None
+            data = os.read(self.fileno(), _READ_BYTES)
         except BlockingIOError:
             return b''
+        for line in data.decode('utf-8', 'replace').splitlines():
+            self.last_line = line.strip() or self.last_line
+        return data or None
 
     def lines(self) -> list[str] | None:
         """Return the lines that became complete, in plain words; None at the end of output."""
