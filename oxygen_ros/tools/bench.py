@@ -29,7 +29,7 @@ from typing import Sequence
 import torch
 
 from oxygen_ros.config import ConfigError
-from oxygen_ros.config.engine import POLICIES
+from oxygen_ros.config.engine import POLICIES as ENGINE_POLICIES
 from oxygen_ros.tools.bench_machine import processor_name
 from oxygen_ros.tools.bench_plot import check_plot
 from oxygen_ros.tools.bench_plot import plot
@@ -38,8 +38,10 @@ from oxygen_ros.tools.bench_run import load_weights
 from oxygen_ros.tools.bench_run import NUM_SLOTS
 from oxygen_ros.tools.bench_run import run_setting
 from oxygen_ros.tools.bench_run import Setting
+from oxygen_ros.tools.bench_run import VARIANTS
 
 EXIT_USAGE = 2
+POLICIES = (*ENGINE_POLICIES, *VARIANTS)
 
 EPILOG = """
 Policies take turns on every frame in this one process, so that what else the machine does hits
@@ -51,6 +53,8 @@ weights and kernels and give the same actions and words:
   shared     one encode per frame; its texts decode to their end before the next frame
   isolated   actions and every text encode the picture for themselves, one after another
   parallel   the same in two threads
+  oxygen+piggyback   running texts get one more token inside the encode of the next frame
+  oxygen+drafts      up to 4 tokens per step guessed from the last text and verified at once
 
 Lists separated by commas span a grid. A frame gets --texts new texts; frames until as many texts
 end as start are run first and not counted. Weights are random: the figures say how fast, not how
@@ -196,7 +200,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--model', choices=('tiny', 'mid'), default='tiny',
                         help='tiny: a second per point; mid: 72 M parameters, minutes')
     parser.add_argument('--policies', type=_names, default=('isolated', 'shared', 'oxygen'),
-                        metavar='NAMES', help=f'of {",".join(POLICIES)} (without parallel)')
+                        metavar='NAMES', help=f'of {", ".join(POLICIES)} (isolated,shared,oxygen)')
     for name, default, low, high, text in (
             ('--tokens', 30, 1, 4096, 'tokens of a text'),
             ('--tokens-per-frame', 6, 1, 4096, 'tokens each text gets per frame under oxygen'),

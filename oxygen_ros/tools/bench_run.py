@@ -47,6 +47,9 @@ from oxygen_ros.types import Observation
 from oxygen_ros.types import TokenDelta
 
 PROMPT = ' Subtask:'
+# Both off by default in the engine; here to see what they bring.
+VARIANTS = {'oxygen+piggyback': {'policy': 'oxygen', 'piggyback': True},
+            'oxygen+drafts': {'policy': 'oxygen', 'draft_tokens': 4}}
 NUM_SLOTS = 3      # cameras the model knows; fewer real ones are dropped, not padded
 PICTURE = (224, 224)
 
@@ -123,11 +126,12 @@ class Contestant:
         self._last_token_s: dict[str, float] = {}
         self._began_s = 0.0
         config = EngineConfig(
-            checkpoint=f'builtin:{setting.model}', policy=policy_name,
+            checkpoint=f'builtin:{setting.model}',
             num_denoise_steps=setting.num_denoise_steps, num_threads=setting.num_threads,
             num_texts=setting.num_texts, max_text_tokens=setting.num_tokens,
             scheduler=SchedulerConfig(steps_per_frame=setting.tokens_per_frame,
-                                      max_batch=setting.num_texts))
+                                      max_batch=setting.num_texts),
+            **VARIANTS.get(policy_name, {'policy': policy_name}))
         self._engine = Engine(policy, robot, config, clock=self._clock, emit=self._take)
         self._turn(self._engine.warm_up)
 
@@ -170,6 +174,7 @@ class Contestant:
             'joules_per_frame': (figures.joules / num_frames if self._energy.available
                                  else UNAVAILABLE),
             'texts_finished': len(figures.request_s),
+            'draft_acceptance': engine.language.drafts.acceptance,
         }
 
     def close(self) -> None:

@@ -23,9 +23,10 @@ import json
 from pathlib import Path
 import sys
 
+import pytest
+
 from oxygen_ros.tools import bench
 from oxygen_ros.tools.bench_machine import EnergyCounter
-import pytest
 
 KEYS = {
     'frame_ms_p50', 'frame_ms_p99', 'action_ms_p50', 'action_ms_p99', 'replans_per_s',
@@ -79,6 +80,20 @@ def test_a_longer_text_waits_for_more_frames_under_oxygen(document):
     oxygen = document['policies']['oxygen']
     assert oxygen['request_ms_p50'] > 2 * oxygen['frame_ms_p50']
     assert oxygen['request_ms_p50'] < 4 * oxygen['frame_ms_p99']
+
+
+def test_options_of_the_engine_run_beside_the_plain_policy(tmp_path):
+    file = tmp_path / 'b.json'
+    assert bench.main(['--policies', 'oxygen,oxygen+piggyback,oxygen+drafts', '--tokens', '6',
+                       '--tokens-per-frame', '2', '--denoise-steps', '1', '--frames', '6',
+                       '--json', str(file)]) == 0
+    results = json.loads(file.read_text())['policies']
+    assert results['oxygen']['draft_acceptance'] == 0
+    assert 0 <= results['oxygen+drafts']['draft_acceptance'] <= 1
+    # A token more per frame inside the encode: texts need fewer frames.
+    frames = {name: result['request_ms_p50'] / result['frame_ms_p50']
+              for name, result in results.items()}
+    assert frames['oxygen+piggyback'] < frames['oxygen']
 
 
 def test_no_text_at_all_can_be_measured(tmp_path, capsys):
