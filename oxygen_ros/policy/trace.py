@@ -28,6 +28,7 @@ _logger = logging.getLogger(__name__)
 
 _MAX_WAITING = 10_000  # ticks; when the disk is slower for longer, the oldest are lost
 _WRITE_EVERY_S = 0.25
+COLUMNS = ('index', 'steady_ns', 'lateness_ns', 'verdict', 'cause', 'frame_id', 'clamped')
 
 
 class TickTrace:
@@ -49,8 +50,7 @@ class TickTrace:
         except OSError as error:
             raise ConfigError(f'the tick trace {path} cannot be written ({error.strerror}); '
                               f'give a file in a folder that exists') from error
-        self._header = ','.join(('index', 'steady_ns', 'lateness_ns', 'verdict', 'cause',
-                                         'frame_id', 'clamped', *joint_names)) + '\n'
+        self._header = ','.join((*COLUMNS, *joint_names)) + '\n'
         self._thread = threading.Thread(target=self._run, name='oxygen_trace', daemon=True)
         self._thread.start()
 

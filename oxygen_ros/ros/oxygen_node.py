@@ -93,6 +93,7 @@ class OxygenNode(LifecycleNode):
                 settings.robot, settings.control, settings.engine, settings.tasks,
                 listener=self._streams, memory_path=settings.memory_path,
                 node_clock_ns=lambda: self.get_clock().now().nanoseconds)
+                trace_path=settings.trace_path,
             with self._session_lock:
                 if self._is_closing:
                     return TransitionCallbackReturn.FAILURE

@@ -135,6 +135,8 @@ PARAMETERS = (
               choices=DECODERS, read=START),
     Parameter('memory_file', '', 'SQLite file that keeps facts over restarts; empty: facts last '
               'as long as the node is configured.'),
+    Parameter('tick_trace_file', '', 'CSV file with a line per control tick, for `oxygen plot`; '
+              'each configure writes it anew; empty: none.'),
     Parameter('autostart', False, 'Configure and activate at start, without a lifecycle '
               'manager; the process ends with an error if that fails.', read=START),
     Parameter('json_file', '', 'File for the figures of the run, written at exit; empty: none.',
@@ -167,6 +169,7 @@ class Settings:
     engine: EngineConfig
     tasks: tuple[StandingTask, ...]
     memory_path: Path | None
+    trace_path: Path | None
 
 
 class NodeParameters:
@@ -207,7 +210,6 @@ class NodeParameters:
         if tasks_file != 'none':
             tasks = load_tasks(Path(tasks_file) if tasks_file
                                else find_share_file('config/tasks.yaml'))
-        memory_file = value('memory_file')
         control = ControlConfig(
             fallback=value('fallback'), limit_mode=value('limit_mode'),
             transition=value('transition'), interpolation=value('interpolation'),
@@ -219,7 +221,8 @@ class NodeParameters:
             device=value('device'), scheduler=SchedulerConfig(replan_hz=value('replan_hz')))
         robot = replace(self.robot, instruction=value('instruction') or self.robot.instruction)
         return Settings(robot=robot, control=control, engine=engine, tasks=tasks,
-                        memory_path=Path(memory_file).expanduser() if memory_file else None)
+                        memory_path=_path(value('memory_file')),
+                        trace_path=_path(value('tick_trace_file')))
 
     def unknown(self, overrides: Iterable[str]) -> list[str]:
         """Return the names among overrides that nobody declares, with the likely meaning."""
@@ -269,3 +272,7 @@ class NodeParameters:
             for listener in self._live_listeners:
                 listener(name, value)
         return SetParametersResult(successful=True)
+
+
+def _path(text: str) -> Path | None:
+    return Path(text).expanduser() if text else None

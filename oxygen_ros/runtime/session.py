@@ -33,7 +33,7 @@ from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import StandingTask
 from oxygen_ros.policy.controller import Controller
-from oxygen_ros.policy.stats import TickStats
+from oxygen_ros.runtime.checks import check_observation
 from oxygen_ros.runtime.host import EngineHost
 from oxygen_ros.runtime.memory import MemoryStore
 from oxygen_ros.runtime.memory import StoreError
@@ -44,6 +44,7 @@ from oxygen_ros.runtime.protocol import Supervision
 from oxygen_ros.runtime.status import DeadlineStatus
 from oxygen_ros.runtime.status import EngineReport
 from oxygen_ros.runtime.status import SessionStatus
+from oxygen_ros.runtime.tick_log import TickLog
 from oxygen_ros.types import Cause
 from oxygen_ros.types import LanguageRequest
 from oxygen_ros.types import MemoryFact
@@ -75,14 +76,15 @@ class Session:
     def __init__(self, robot: RobotProfile, control: ControlConfig, engine: EngineConfig,
                  tasks: Sequence[StandingTask] = (), *, listener: Listener | None = None,
                  clock: Clock | None = None, node_clock_ns: Callable[[], int],
-                 memory_path: Path | str | None = None, host: str = 'process',
-                 supervision: Supervision | None = None):
+                 memory_path: Path | str | None = None, trace_path: Path | str | None = None,
+                 host: str = 'process', supervision: Supervision | None = None):
         """
         Prepare a session; nothing is loaded yet. Raises ConfigError for a wrong host.
 
         host: 'process' (engine in a child process) or 'inline' (engine in this process, each
         observe() runs the whole cycle before it returns: for bag evaluation and tests).
         memory_path: SQLite file; None keeps facts only as long as the session.
+        trace_path: CSV file with a line per tick (policy.trace); None: none.
         """
         if host not in ('process', 'inline'):
             raise ConfigError(f'host is {host!r}; choose one of: process, inline')
@@ -106,7 +108,7 @@ class Session:
         self._realtime = False
         # None only where the profile lacks limits: then activate() refuses.
         self._controller = None if robot.missing_limits else Controller(robot, control)
-        self._ticks = TickStats()
+        self._ticks = TickLog(trace_path, robot.joint_names)
         self._commanded_frame_id = 0
         self._memory: MemoryStore | None = None
         self._host: EngineHost | None = None
@@ -124,9 +126,10 @@ class Session:
             try:
                 self._memory = MemoryStore(
                     self._memory_path, on_fact=self._outputs.fact, on_error=self._outputs.warn)
-            except StoreError as error:
+                self._ticks.open()
+            except (StoreError, ConfigError) as error:
+                self.close()
                 raise SessionError(str(error)) from error
-            self._ticks = TickStats()
             self._outputs.begin(self._memory, own_thread=self._host_kind == 'process')
             host = self._host = self._make_host()
         try:
@@ -194,6 +197,7 @@ class Session:
         if memory is not None:
             memory.close()
         self._outputs.end()
+        self._ticks.close()
         with self._lock:
             if self._host is host:
                 self._host = self._memory = None
@@ -222,7 +226,7 @@ class Session:
         Returns its frame id, 0 when it was ignored (not active, or no clock yet).
         """
         state = np.ascontiguousarray(state, np.float32)
-        _check(images, state, self.robot)
+        check_observation(images, state, self.robot)
         with self._lock:
             if not self.active or self._node_clock_ns() <= 0:
                 return 0
@@ -381,18 +385,3 @@ class Session:
         self._outputs.epoch = self._epoch
         if self._controller is not None:
             self._controller.invalidate(self._epoch)
-
-
-def _check(images: Mapping[str, NDArray[np.uint8]], state: NDArray[np.float32],
-           robot: RobotProfile) -> None:
-    """Raise ValueError unless these are pictures and a state of this robot."""
-    for slot, image in images.items():
-        if slot not in robot.camera_slots:
-            raise ValueError(f'camera {slot!r} is not in the robot profile; '
-                             f'known: {", ".join(robot.camera_slots)}')
-        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
-            raise ValueError(f'picture of {slot} is {image.dtype} {image.shape}; '
-                             'give uint8 [height, width, 3]')
-    if state.shape != (len(robot.joints),):
-        raise ValueError(f'state has shape {state.shape}; give one value per joint, '
-                         f'{len(robot.joints)}')
