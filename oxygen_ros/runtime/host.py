@@ -54,6 +54,7 @@ from oxygen_ros.types import TokenDelta
 
 logger = logging.getLogger(__name__)
 
+_EXIT_S = 2.0            # between the end of what an engine sends and its exit, before SIGKILL
 _POLL_S = 0.05           # longest time until silence, or room for a waiting message, is noticed
 
 
@@ -203,12 +204,17 @@ class EngineHost:
     def _live(self) -> bool:
         """Run one engine from start to end; True if another shall be started."""
         self._failure = Failed('')
+        start = Start(self._robot, self._config, self._tasks, self._epoch)
         try:
-            process = EngineProcess(
-                Start(self._robot, self._config, self._tasks, self._epoch))
+            process = EngineProcess(start)
         except OSError as error:
             return self._ended(f'cannot be started: {error}', ready_s=0.0)
         self._process = process
+        # From here on changes reach the process; these came while it was being made.
+        if self._epoch != start.epoch:
+            self._command(Reset(self._epoch))
+        if self._tasks is not start.tasks:
+            self._command(SetTasks(self._tasks))
         self._set_state(self._status.state, self._status.detail)   # tells the pid
         watch = Watch(process.chunks, self._supervision)
         reason = 'serving it failed, see the log'
@@ -218,7 +224,7 @@ class EngineHost:
             logger.exception('serving the engine failed')
         how = reason or self._failure.message or 'died'
         restart = self._ended(how, ready_s=watch.ready_s)          # first of all: the robot must
-        exit_text = process.end(timeout_s=0.0 if reason else 0.5)  # know at once
+        exit_text = process.end(timeout_s=0.0 if reason else _EXIT_S)  # know at once
         self._drain(process)
         self._process = None
         process.close()
@@ -286,9 +292,6 @@ class EngineHost:
                 self._failure = message
             elif isinstance(message, Ready):
                 watch.ready(message.info)
-                # What was changed while it was loading.
-                self._command(Reset(self._epoch))
-                self._command(SetTasks(self._tasks))
                 self._set_state(EngineState.READY, info=message.info)
                 self._settled.set()
 

@@ -50,7 +50,9 @@ def load_engine(start: Start, emit: Callable[[Any], None], on_progress: Callable
     """
     num_threads = min(start.config.num_threads, cpu_limit())
     torch.set_num_threads(num_threads)
-    on_progress(f'loading {start.config.checkpoint}, {num_threads} threads')
+    capped = f' instead of {start.config.num_threads}, by the CPU limit of this process'
+    on_progress(f'loading {start.config.checkpoint}, {num_threads} threads'
+                f'{capped if num_threads < start.config.num_threads else ""}')
     policy = load(start.config.checkpoint, start.config, start.robot, on_progress)
     engine = Engine(policy, start.robot, start.config, clock=clock or SteadyClock(), emit=emit)
     on_progress('warming up')

@@ -334,5 +334,5 @@ def test_twenty_restarts_and_cycles_leak_nothing(make_host):
         host, _ = make_host()
         pids.add(host.status.pid)
         host.close()
-    assert num_fds() == baseline
+    assert num_fds() <= baseline
     assert not any(is_running(pid) for pid in pids)

@@ -235,7 +235,7 @@ def test_what_cannot_be_configured_says_why_and_can_be_tried_again(make_session,
     session, _ = make_session(checkpoint=f'scripted:crash_if {poison}', configure=False)
     with pytest.raises(SessionError, match='code 3'):
         session.configure()
-    assert num_fds() == before
+    assert num_fds() <= before
     poison.unlink()
     session.configure()
     session.activate()
@@ -309,7 +309,7 @@ def test_cycles_leak_nothing_and_frozen_engines_do_not_delay_close(make_session)
         began_s = time.monotonic()
         session.close()
         assert time.monotonic() - began_s < 5.0
-    assert num_fds() == before and not any(is_running(pid) for pid in pids)
+    assert num_fds() <= before and not any(is_running(pid) for pid in pids)
 
 
 KEYS = {'ticks', 'commands_published', 'verdicts', 'lateness_ms', 'realtime_priority', 'frames',

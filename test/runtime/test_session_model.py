@@ -23,6 +23,7 @@ import pytest
 from runtime_helpers import Listening
 from runtime_helpers import Robot
 from runtime_helpers import wait_until
+import torch
 
 from oxygen_ros.clock import ManualClock
 from oxygen_ros.config import ControlConfig
@@ -30,15 +31,21 @@ from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import find_share_file
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import load_tasks
+from oxygen_ros.config import SchedulerConfig
+from oxygen_ros.runtime.cpu_limits import cpu_limit
+from oxygen_ros.runtime.inline import load_engine
+from oxygen_ros.runtime.protocol import Start
 from oxygen_ros.runtime.session import Session
 from oxygen_ros.runtime.session import SessionError
 from oxygen_ros.types import Verdict
 
 
+@pytest.mark.timeout(300)   # loads the model twice, which a busy machine does slowly
 def test_acts_speaks_and_remembers_over_a_kill(tmp_path):
     """Encodes equal frames under three tasks, facts are kept, a killed engine comes back."""
+    slow = SchedulerConfig(replan_hz=4)      # leaves time for text on a busy machine too
     listener = Listening()
-    session = Session(load_robot('so101'), ControlConfig(), EngineConfig(),
+    session = Session(load_robot('so101'), ControlConfig(), EngineConfig(scheduler=slow),
                       load_tasks(find_share_file('config/tasks.yaml')), listener=listener,
                       node_clock_ns=time.time_ns, memory_path=tmp_path / 'facts.db')
     session.configure()
@@ -75,6 +82,18 @@ def test_a_checkpoint_that_does_not_exist_is_refused_with_the_remedy():
                       node_clock_ns=time.time_ns)
     with pytest.raises(SessionError, match='/no/such does not exist'):
         session.configure()
+
+
+def test_threads_stay_within_the_cpu_limit():
+    """Asked for 64, the engine takes what this process may use and says so."""
+    before, told = torch.get_num_threads(), []
+    try:
+        start = Start(load_robot('so101'), EngineConfig(num_threads=64), (), 0)
+        _, info = load_engine(start, lambda event: None, told.append)
+        assert info.num_threads == torch.get_num_threads() == min(64, cpu_limit())
+    finally:
+        torch.set_num_threads(before)
+    assert any('instead of 64' in text for text in told)
 
 
 def run_inline():
