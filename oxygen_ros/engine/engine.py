@@ -33,6 +33,7 @@ from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import StandingTask
 from oxygen_ros.engine.baselines import BASELINES
+from oxygen_ros.engine.continuation import Continuation
 from oxygen_ros.engine.copies import CopyCounter
 from oxygen_ros.engine.costs import CostModel
 from oxygen_ros.engine.kv import KVManager
@@ -84,10 +85,13 @@ class Engine:
         self.language = LanguageExecutor(
             policy, self.kv, num_texts=config.num_texts, max_text_tokens=config.max_text_tokens,
             reserve_rows=frame_rows(policy), now_s=self.now_s, draft_tokens=config.draft_tokens)
+        if config.device != 'cpu':
+            self.language.use_static_shapes()
         self._riders: tuple[DecodePass, torch.Tensor] | None = None   # ran in the last encode
         self.triggers = TaskTriggers(seed=config.seed)
         self.meter = Meter(self.now_s, self.costs)
         self._epoch = 0
+        self._continuation = Continuation(policy, robot, device=config.device)
         self._baseline = BASELINES.get(config.policy)
         # The same noise for every frame: equal observations give equal actions.
         noise = torch.Generator().manual_seed(config.seed)
@@ -140,11 +144,13 @@ class Engine:
         with self.meter.stage('denoise'):
             actions = self.policy.model.expert.denoise(
                 self._noise, (begin, end), end, prefix.num_rows, self.kv.pool,
-                self.config.num_denoise_steps)
+                self.config.num_denoise_steps, self._continuation.guidance(observation))
             actions = self.policy.robot_actions(actions, observation, self.robot)
-        self.emit_all([ActionChunk(
+        chunk = ActionChunk(
             observation.frame_id, observation.stamp_ns, actions, 1 / self.robot.action_rate_hz,
-            observation.epoch, self.meter.encode_s, self.meter.denoise_s)])
+            observation.epoch, self.meter.encode_s, self.meter.denoise_s)
+        self.emit_all([chunk])
+        self._continuation.sent(chunk)
         self.scheduler.end_actions(self.now_s())
 
     def speak(self, interrupted: Callable[[], bool] = _never) -> None:
@@ -197,6 +203,7 @@ class Engine:
     def reset(self, epoch: int) -> None:
         """End every text and forget every frame; observations of an older epoch are ignored."""
         self._epoch = epoch
+        self._continuation.forget()
         self.emit_all(self.language.end_all(EndReason.CANCELLED, 'the episode was reset'))
         self.triggers.reset()
         self.idle_check()
@@ -356,7 +363,8 @@ def make_manager(policy: LoadedPolicy, config: EngineConfig) -> KVManager:
     if total < needed:
         raise ConfigError(f'pool_tokens is {config.pool_tokens}; the frames of {policy.name} need '
                           f'{needed * PAGE_ROWS}, set that or more, or 0 to have it chosen')
-    pool = KVPool(policy.model.architecture, total * PAGE_ROWS, device=config.device,
+    # One page more than is handed out: rows of static passes that carry no text write there.
+    pool = KVPool(policy.model.architecture, (total + 1) * PAGE_ROWS, device=config.device,
                   dtype=policy.model.backbone.embedding.dtype)
-    return KVManager(pool, page_rows=PAGE_ROWS)
+    return KVManager(pool, page_rows=PAGE_ROWS, num_pages=total)
 

@@ -123,12 +123,12 @@ def _managed(operation: Callable) -> Callable:
 
 
 class KVManager:
-    """Reference-counted extents of one preallocated pool."""
+    """Reference-counted extents of one preallocated pool, or of its first num_pages."""
 
-    def __init__(self, pool: KVPool, *, page_rows: int = 16):
+    def __init__(self, pool: KVPool, *, page_rows: int = 16, num_pages: int | None = None):
         self.pool = pool
         self.page_rows = page_rows
-        self.num_pages = pool.num_rows // page_rows
+        self.num_pages = pool.num_rows // page_rows if num_pages is None else num_pages
         self._extents: dict[int, Extent] = {}      # by serial, live ones only
         self._counts: dict[int, int] = {}          # references, by serial
         self._stored: dict[PrefixKey, Prefix] = {}

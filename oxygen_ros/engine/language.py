@@ -35,6 +35,7 @@ from oxygen_ros.engine.requests import Generation
 from oxygen_ros.engine.requests import make_choices
 from oxygen_ros.engine.requests import TextStream
 from oxygen_ros.engine.sampling import Picker
+from oxygen_ros.models.masked import StaticBackbone
 from oxygen_ros.models.segment import Segment
 from oxygen_ros.types import EndReason
 from oxygen_ros.types import LanguageRequest
@@ -42,6 +43,8 @@ from oxygen_ros.types import TokenDelta
 
 # Requests that may wait for a frame, as a multiple of the texts that may run.
 QUEUE_FACTOR = 8
+# Rows of static passes; a step with more rows, as of long prompts, runs with its own shape.
+STATIC_ROWS = (1, 2, 4, 8, 16, 32, 64)
 
 logger = logging.getLogger(__name__)
 
@@ -70,8 +73,20 @@ class LanguageExecutor:
         self._suffixes: dict[str, tuple[int, ...]] = {}   # of prompts seen; tasks repeat theirs
         self._picker = Picker(suppressed_ids=policy.suppressed_ids, end_ids=policy.end_ids,
                               device=kv.pool.keys.device)
+        self._static: StaticBackbone | None = None
         self.drafts = DraftBook(draft_tokens)
         self.num_tokens = 0                 # real tokens since the start
+
+    def use_static_shapes(self) -> None:
+        """
+        Run decode steps with tensors of few fixed sizes over the whole pool.
+
+        What a GPU wants: few kernels for many texts, and nothing that keeps a graph from being
+        captured. Reads rows that nobody sees, so a CPU is faster without.
+        """
+        self._static = StaticBackbone(
+            self._backbone, self._kv.pool, buckets=STATIC_ROWS,
+            region=(0, self._kv.pool.num_rows), idle_row=self._kv.num_rows)
 
     @property
     def queued(self) -> tuple[Generation, ...]:
@@ -151,8 +166,10 @@ class LanguageExecutor:
         """Return the hidden rows of a step in a pass of its own; None if there are none."""
         if not rows.segments:
             return None
-        return self._backbone.forward(self._backbone.embed(rows.token_ids), rows.segments,
-                                      self._kv.pool)
+        hidden = self._backbone.embed(rows.token_ids)
+        if self._static and hidden.shape[0] <= STATIC_ROWS[-1]:
+            return self._static.forward(hidden, rows.segments)
+        return self._backbone.forward(hidden, rows.segments, self._kv.pool)
 
     def finish_step(self, rows: DecodePass, hidden: torch.Tensor | None) -> list[TokenDelta]:
         """Pick the next tokens from the hidden rows of a step."""

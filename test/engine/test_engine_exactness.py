@@ -193,3 +193,17 @@ def test_many_frames_in_reused_memory_equal_a_fresh_run():
             assert fresh.chunks[frame] == bench.chunks[frame]
     bench.drain()
     assert all(reason in (EndReason.LENGTH, EndReason.EOS) for _, reason in bench.texts.values())
+
+
+def test_static_shapes_give_the_same_actions_and_texts():
+    """The path for GPUs, run on this CPU: fixed sizes, masks, idle rows."""
+    plain, static = Bench(steps=2, num_texts=8), Bench(steps=2, num_texts=8)
+    static.engine.language.use_static_shapes()
+    for bench in (plain, static):
+        for frame in FRAMES:
+            bench.step(frame, *(request(f'{frame}-{index}', 'Narrate:' * 5 * index, 3 + 5 * index)
+                                for index in range(frame % 4)))
+        bench.drain()
+        bench.engine.idle_check()
+    assert static.texts == plain.texts
+    assert [static.chunks[frame] for frame in FRAMES] == [plain.chunks[frame] for frame in FRAMES]
