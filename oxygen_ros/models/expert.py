@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from oxygen_ros.models.architecture import Architecture
 from oxygen_ros.models.attention import ViewAttention
+from oxygen_ros.models.guidance import Guidance
 from oxygen_ros.models.layers import Attention
 from oxygen_ros.models.layers import DecoderLayer
 from oxygen_ros.models.layers import Modulation
@@ -68,7 +69,8 @@ class ActionExpert(nn.Module):
         self._tables[num_steps] = steps
 
     def denoise(self, noise: torch.Tensor, prefix: tuple[int, int], scratch: int, position: int,
-                pool: KVPool, num_steps: int) -> torch.Tensor:
+                pool: KVPool, num_steps: int,
+                guidance: Guidance | None = None) -> torch.Tensor:
         """
         Return actions [horizon, action_dim] for noise of the same shape.
 
@@ -79,16 +81,20 @@ class ActionExpert(nn.Module):
         segment = Segment(rows, scratch, start=position, context=(prefix,),
                           num_bidirectional=rows)
         return self.run(noise, ViewAttention((segment,), pool, num_heads=self.size.num_heads),
-                        num_steps)
+                        num_steps, guidance)
 
-    def run(self, noise: torch.Tensor, attention: Attention, num_steps: int) -> torch.Tensor:
+    def run(self, noise: torch.Tensor, attention: Attention, num_steps: int,
+            guidance: Guidance | None = None) -> torch.Tensor:
         """Denoise with any attention back end; no host synchronisation inside."""
         if num_steps not in self._tables:
             self.tabulate(num_steps)
         rotary = Rotary(attention.positions, self.size.head_dim, self.size.rope_theta)
         actions = noise
-        for modulations in self._tables[num_steps]:
-            actions = actions - self._velocity(actions, attention, rotary, modulations) / num_steps
+        for step, modulations in enumerate(self._tables[num_steps]):
+            velocity = self._velocity(actions, attention, rotary, modulations)
+            if guidance is not None:
+                velocity = guidance.correct(velocity, actions, time=1 - step / num_steps)
+            actions = actions - velocity / num_steps
         return actions
 
     def _velocity(self, actions: torch.Tensor, attention: Attention, rotary: Rotary,

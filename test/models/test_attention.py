@@ -13,6 +13,7 @@
 # limitations under the License.
 """Every row sees exactly the rows its segment says, whatever shares the pass and the back end."""
 
+from dataclasses import replace
 import random
 
 import pytest
@@ -182,3 +183,20 @@ def test_impossible_segments_are_refused(wrong):
 def test_rows_and_segments_must_agree(model):
     with pytest.raises(ValueError, match='3 rows for segments of 2'):
         model.backbone(torch.zeros(3, 64), [Segment(2, 0)], KVPool(model.architecture, 16))
+
+
+@pytest.mark.parametrize('mode', ('bidirectional', 'causal_text'))
+def test_a_prefix_is_the_same_bits_wherever_it_lies_in_the_pool(mode):
+    model = Pi05(replace(tiny(), prefix_mode=mode))
+    model.random_weights(1)
+    torch.manual_seed(0)
+    hidden, noise, results = torch.randn(40, 64), torch.randn(10, 32), []
+    for write in (0, 16, 64):
+        pool = KVPool(model.architecture, ROWS)
+        pool.keys.normal_()
+        segment = model.prefix_segment(40, num_image_rows=32, write=write)
+        rows = model.backbone(hidden, [segment], pool)
+        actions = model.expert.denoise(noise, (write, write + 40), write + 40, 40, pool, 10)
+        results.append((rows, pool.values[:, :, write:write + 40], actions))
+    for other in results[1:]:
+        assert all(torch.equal(left, right) for left, right in zip(results[0], other))
