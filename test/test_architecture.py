@@ -55,7 +55,6 @@ ALLOWED = {
 # Single files that may import more than their folder.
 EXTRA = {
     'ros/sim_node.py': {'sim'},        # the simulated robot as a ROS node
-    'tools/doctor.py': {'sim'},        # asks which rendering back end works
 }
 # These run in the process that holds the control timer, where torch would make it late.
 WITHOUT_TORCH = ('oxygen_ros.policy', 'oxygen_ros.runtime.session', 'oxygen_ros.runtime.host',
