@@ -26,6 +26,7 @@ from rclpy.action import GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 
 from oxygen_ros.action import Ask
+from oxygen_ros.ros import qos
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.streams import time_message
 from oxygen_ros.types import EndReason
@@ -53,6 +54,7 @@ class AskServer:
 
     A goal is only noted when it is accepted; its feedback is published from the session's
     thread, and it is executed (which in rclpy means: finished) when its last piece has come.
+    The result holds the whole text: a client may lose pieces that its result overtakes.
     """
 
     def __init__(self, node, *, faults: Faults):
@@ -64,9 +66,10 @@ class AskServer:
         self._numbers = itertools.count(1)
         self._server = ActionServer(
             node, Ask, '~/ask', execute_callback=self._finish,
-            goal_callback=self._on_goal, cancel_callback=self._on_cancel,
-            handle_accepted_callback=self._on_accepted,
-            callback_group=ReentrantCallbackGroup())
+            goal_callback=faults.guard('ask goal', self._on_goal),
+            cancel_callback=faults.guard('ask cancel', self._on_cancel),
+            handle_accepted_callback=faults.guard('ask start', self._on_accepted),
+            callback_group=ReentrantCallbackGroup(), feedback_pub_qos_profile=qos.stream())
 
     def attach(self, session) -> None:
         """Ask this session from now on; None: reject questions."""

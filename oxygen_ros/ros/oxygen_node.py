@@ -39,6 +39,7 @@ from oxygen_ros.ros.logs import send_logs_to
 from oxygen_ros.ros.logs import stop_logs
 from oxygen_ros.ros.outputs import CommandPublisher
 from oxygen_ros.ros.parameters import NodeParameters
+from oxygen_ros.ros.priority import favour_threads
 from oxygen_ros.ros.services import Services
 from oxygen_ros.ros.status import StatusPublisher
 from oxygen_ros.ros.streams import Streams
@@ -82,7 +83,7 @@ class OxygenNode(LifecycleNode):
         self.parameters.on_live_change(self._on_live_change)
         self._jump_handle = self.get_clock().create_jump_callback(
             JumpThreshold(min_forward=None, min_backward=CLOCK_JUMP, on_clock_change=False),
-            post_callback=self._on_clock_jump)
+            post_callback=self.faults.guard('clock jump', self._on_clock_jump))
         self._summary: dict = {}
 
     def on_configure(self, state) -> TransitionCallbackReturn:
@@ -92,8 +93,8 @@ class OxygenNode(LifecycleNode):
             session = Session(
                 settings.robot, settings.control, settings.engine, settings.tasks,
                 listener=self._streams, memory_path=settings.memory_path,
-                node_clock_ns=lambda: self.get_clock().now().nanoseconds)
                 trace_path=settings.trace_path,
+                node_clock_ns=lambda: self.get_clock().now().nanoseconds)
             with self._session_lock:
                 if self._is_closing:
                     return TransitionCallbackReturn.FAILURE
@@ -121,6 +122,8 @@ class OxygenNode(LifecycleNode):
                 on_error=lambda error: self.faults.record('control tick', error))
             self._ticker.start()
             self._session.note_realtime(self._ticker.is_realtime)
+            if self._ticker.is_realtime:
+                favour_threads()
         except (ConfigError, SessionError) as error:
             self.get_logger().error(f'cannot activate: {error}')
             return TransitionCallbackReturn.FAILURE

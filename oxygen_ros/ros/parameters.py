@@ -36,6 +36,7 @@ from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import SchedulerConfig
 from oxygen_ros.config import StandingTask
 from oxygen_ros.config.control import FALLBACKS
+from oxygen_ros.config.control import TRANSITIONS
 from oxygen_ros.config.engine import POLICIES
 from oxygen_ros.config.robot import COMMAND_TYPES
 from oxygen_ros.ros.convert import DECODERS
@@ -97,6 +98,8 @@ _ENGINE, _CONTROL = EngineConfig(), ControlConfig()
 PARAMETERS = (
     Parameter('robot', 'so101', 'Robot profile: a shipped name or the path of a .yaml file.',
               read=START),
+    Parameter('urdf_file', '', 'URDF with the joint limits that the profile leaves out; empty: '
+              'the one the profile names, if any.', read=START),
     Parameter('checkpoint', _ENGINE.checkpoint,
               "Model to run: a directory, or 'builtin:tiny' for random weights."),
     Parameter('policy', _ENGINE.policy, 'How work shares the engine.', choices=POLICIES),
@@ -112,8 +115,8 @@ PARAMETERS = (
               choices=FALLBACKS),
     Parameter('limit_mode', _CONTROL.limit_mode, 'What happens to an action beyond a limit.',
               choices=('clamp', 'reject')),
-    Parameter('transition', _CONTROL.transition, 'How one chunk gives way to the next.',
-              choices=('switch', 'blend')),
+    Parameter('transition', _CONTROL.transition, 'How one chunk gives way to the next; rtc: the '
+              'model makes the new one go on from the old.', choices=TRANSITIONS),
     Parameter('interpolation', _CONTROL.interpolation, 'Between two actions of a chunk.',
               choices=('linear', 'hold')),
     Parameter('realtime_priority', _CONTROL.realtime_priority,
@@ -244,7 +247,7 @@ class NodeParameters:
 
     def _load_robot(self, overrides: Mapping[str, object]) -> RobotProfile:
         """Load the profile with what parameters change of it."""
-        robot = load_robot(os.path.expanduser(self.get('robot')))
+        robot = load_robot(os.path.expanduser(self.get('robot')), urdf=self.get('urdf_file'))
         cameras = []
         for camera in robot.cameras:
             changes = {field: self._declare(make(camera), overrides)

@@ -23,16 +23,29 @@ os.environ['ROS_DOMAIN_ID'] = str(random.SystemRandom().randint(1, 100))
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 os.environ['ROS_LOCALHOST_ONLY'] = '1' if os.environ.get('ROS_DISTRO') == 'humble' else '0'
 
+from diagnostic_msgs.msg import DiagnosticArray
 import pytest
 import rclpy
-from rclpy.exceptions import InvalidHandle  # noqa: E402
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from ros_helpers import FakeRobot
+from ros_helpers import Listener
+from ros_helpers import NodeProcess
 from ros_helpers import ROBOT_YAML
+from ros_helpers import wait_until
+from trajectory_msgs.msg import JointTrajectory
 import yaml
 
 from oxygen_ros.config.robot import robot_from_dict
+from oxygen_ros.msg import ActionChunk
+from oxygen_ros.msg import Deadline
+from oxygen_ros.msg import EngineStatus
+from oxygen_ros.msg import MemoryFact
+from oxygen_ros.msg import TokenDelta
+from oxygen_ros.ros import qos
 
 
 @pytest.fixture(scope='session')
@@ -58,9 +71,8 @@ def executor():
     rclpy.try_shutdown()
 
 
-@pytest.fixture(scope='module')
-def make_node(executor):
-    """Make nodes in this process that end with the module."""
+def _node_maker(executor):
+    """Make nodes in this process and end them afterwards."""
     nodes = []
 
     def make(name: str, **kwargs) -> Node:
@@ -75,7 +87,63 @@ def make_node(executor):
         node.destroy_node()
 
 
+@pytest.fixture(scope='module')
+def make_node(executor):
+    """Make nodes in this process that end with the module."""
+    yield from _node_maker(executor)
+
+
+@pytest.fixture(scope='session')
+def make_lasting_node(executor):
+    """Make nodes in this process that last as long as the running node."""
+    yield from _node_maker(executor)
+
+
 @pytest.fixture(scope='session')
 def bench_robot():
     """Return the profile that the tests use."""
     return robot_from_dict(yaml.safe_load(ROBOT_YAML))
+
+
+@pytest.fixture(scope='session')
+def robot(make_lasting_node):
+    """Publish the cameras and joints that the running node sees."""
+    robot = FakeRobot(make_lasting_node('fake_robot'))
+    yield robot
+    robot.stop()
+
+
+@pytest.fixture(scope='session')
+def heard(make_lasting_node):
+    """Listen to everything the running node says."""
+    listener = Listener(make_lasting_node('listener'))
+    for kind, topic, profile in (
+            (JointTrajectory, 'command', QoSProfile(depth=100)),
+            (TokenDelta, 'oxygen/language', qos.stream()),
+            (ActionChunk, 'oxygen/action_chunk', qos.stream(10)),
+            (MemoryFact, 'oxygen/memory', qos.facts()),
+            (Deadline, 'oxygen/deadline', qos.status()),
+            (EngineStatus, 'oxygen/engine', qos.status()),
+            (DiagnosticArray, '/diagnostics', qos.stream(10))):
+        listener.listen(kind, topic, profile)
+    return listener
+
+
+@pytest.fixture(scope='session')
+def caller(make_lasting_node):
+    """Return a node to call services with."""
+    return make_lasting_node('caller')
+
+
+@pytest.fixture(scope='session')
+def running_node(tmp_path_factory, robot, heard):
+    """Start a node with three language tasks and wait until it acts."""
+    node = NodeProcess(tmp_path_factory.mktemp('node'), parameters={
+        'autostart': True, 'replan_hz': 5.0})
+    try:
+        node.wait_for_log('active: 50 commands per second', timeout_s=90)
+        wait_until(lambda: heard.last('oxygen/deadline')
+                   and heard.last('oxygen/deadline').verdict == 'fresh', timeout_s=20)
+        yield node
+    finally:
+        node.kill()

@@ -29,11 +29,14 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from lifecycle_msgs.srv import GetState
 import numpy as np
+from rclpy.action import ActionClient
 from rclpy.node import Node
 from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from oxygen_ros.action import Ask
+from oxygen_ros.msg import Deadline
 from oxygen_ros.ros import qos
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -235,3 +238,30 @@ class Listener:
         count = len(self.messages[topic])
         wait_until(lambda: len(self.messages[topic]) > count, timeout_s=timeout_s)
         return self.messages[topic][-1]
+
+
+def verdict(heard, wanted: str, cause: str = '', *, timeout_s: float = 10.0) -> Deadline:
+    """Wait until the newest tick was of this kind."""
+    def newest():
+        message = heard.last('oxygen/deadline')
+        return message if (message.verdict, message.cause) == (wanted, cause) else None
+    return wait_until(newest, timeout_s=timeout_s)
+
+
+def ask(caller, heard, question: str, **fields):
+    """Start a question; returns (goal handle, feedback messages)."""
+    client = ActionClient(caller, Ask, 'oxygen/ask')
+    assert client.wait_for_server(10.0)
+    feedback = []
+    future = client.send_goal_async(Ask.Goal(question=question, **fields),
+                                    feedback_callback=lambda message: feedback.append(
+                                        message.feedback))
+    wait_until(future.done)
+    return future.result(), feedback
+
+
+def result_of(goal_handle):
+    """Wait for the end of a question."""
+    future = goal_handle.get_result_async()
+    wait_until(future.done, timeout_s=20)
+    return future.result()

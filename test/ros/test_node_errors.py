@@ -109,6 +109,7 @@ def test_numbers_and_quoted_text_are_taken_as_meant_and_unknown_names_are_told(t
         '    replan_herz: 5.0\n    fancy: true\n')
     node = NodeProcess(
         tmp_path, parameters={'checkpoint': "'0012'", 'transition': 'blend'},
+        arguments=('--json', str(tmp_path / 'given.json')),
         ros_arguments=('--params-file', str(parameters_file), '-r', '__ns:=/robot1',
                        '-r', '__node:=left', '-p', 'seed:=7'))
     try:
@@ -117,6 +118,8 @@ def test_numbers_and_quoted_text_are_taken_as_meant_and_unknown_names_are_told(t
         assert 'ros2 param list /robot1/left' in node.log
         assert node.stop() == 0
         assert 'Traceback' not in node.log
+        assert (tmp_path / 'given.json').is_file()       # the command line wins over parameters
+        assert not node.json_file.exists()
     finally:
         node.kill()
 
