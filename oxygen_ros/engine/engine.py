@@ -158,6 +158,7 @@ class Engine:
         if self._riders:
             riders, self._riders = self._riders, None
             self.emit_all(self.language.finish_step(*riders))
+        self.expire()   # also in overload, when no step runs: an expired text gives its rows back
         while not interrupted():
             self.expire()
             texts = [text.view() for text in self.language.running]

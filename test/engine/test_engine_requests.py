@@ -140,6 +140,17 @@ def test_expiry_ends_running_and_waiting_texts():
     assert_idle(bench)
 
 
+def test_texts_expire_although_no_decode_step_ever_fits():
+    """Overload: the next observation always waits already, and rows still come back."""
+    bench = Bench(policy=endless_policy(), num_texts=1)
+    bench.engine.submit(request('starved', max_tokens=50, expiry_s=0.5))
+    bench.engine.step(bench.scene(1), interrupted=lambda: True)
+    bench.clock.advance(600_000_000)
+    bench.engine.step(bench.scene(2), interrupted=lambda: True)
+    assert bench.texts == {'starved': ('', EndReason.DEADLINE)}
+    assert_idle(bench)
+
+
 def test_cancel_takes_effect_before_the_next_step():
     """Cancelled from inside the cycle: not one token more."""
     bench = Bench(policy=endless_policy())
