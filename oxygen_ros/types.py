@@ -74,6 +74,9 @@ class Observation:
     state: NDArray[np.float32]               # [num_joints], robot units, profile order
     instruction: str
     epoch: int = 0                           # set by runtime.session; chunks of an older one are void
+    # Both set by runtime.session, for real-time chunking only:
+    follows: int = 0                         # frame whose chunk the robot follows, 0 = none
+    delay_s: float = 0.0                     # measured: how long it follows it before this one's
 
 
 @dataclass(frozen=True)

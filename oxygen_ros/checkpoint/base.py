@@ -94,6 +94,22 @@ class LoadedPolicy:
             actions = actions + observation.state
         return actions.astype(np.float32)
 
+    def model_actions(self, targets: NDArray, observation: Observation,
+                      robot: RobotProfile) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """
+        Undo robot_actions: joint targets [n, num_joints] to model actions [n, action_dim].
+
+        Also returns where they say something: not in columns that this robot has no joint for.
+        """
+        targets = np.asarray(targets, np.float64)
+        if robot.action_space == 'joint_delta':
+            targets = targets - observation.state
+        scale, actions = robot.scale, np.zeros((len(targets), self.action_dim), np.float32)
+        known = np.zeros(actions.shape, bool)
+        known[:, :len(robot.joints)] = scale != 0
+        actions[:, :len(robot.joints)] = targets / np.where(scale != 0, scale, 1)
+        return actions, known
+
     def suffix_ids(self, text: str) -> list[int]:
         """Return the ids of a private prompt that follows the shared prefix; may be empty."""
         return self.tokenizer.encode(text)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from oxygen_ros.config.errors import require_choice
 from oxygen_ros.config.errors import require_range
 
+TRANSITIONS = ('switch', 'blend', 'rtc')
 FALLBACKS = ('hold', 'ramp_down', 'zero_velocity', 'none')
 
 
@@ -28,7 +29,7 @@ class ControlConfig:
 
     fallback: str = 'hold'             # what is sent when no action is due
     limit_mode: str = 'clamp'          # clamp | reject
-    transition: str = 'switch'         # between chunks: switch | blend
+    transition: str = 'switch'         # between chunks: switch | blend | rtc
     blend_ticks: int = 5               # length of a blend
     interpolation: str = 'linear'      # between the actions of a chunk: linear | hold
     realtime_priority: int = 50        # SCHED_FIFO priority wanted; 0 = do not ask
@@ -38,7 +39,7 @@ class ControlConfig:
         """Check every field."""
         require_choice('fallback', self.fallback, FALLBACKS)
         require_choice('limit_mode', self.limit_mode, ('clamp', 'reject'))
-        require_choice('transition', self.transition, ('switch', 'blend'))
+        require_choice('transition', self.transition, TRANSITIONS)
         require_choice('interpolation', self.interpolation, ('linear', 'hold'))
         require_range('blend_ticks', self.blend_ticks, 1, 500, 'ticks')
         require_range('realtime_priority', self.realtime_priority, 0, 99)

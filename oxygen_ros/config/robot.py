@@ -28,6 +28,7 @@ from oxygen_ros.config.errors import require_keys
 from oxygen_ros.config.errors import require_range
 from oxygen_ros.config.resources import find_share_file
 from oxygen_ros.config.resources import share_folders
+from oxygen_ros.config.urdf import with_urdf_limits
 
 ACTION_SPACES = ('joint_position', 'joint_delta')
 COMMAND_TYPES = ('joint_trajectory', 'float64_multi_array', 'joint_state')
@@ -149,10 +150,11 @@ def list_robots() -> list[str]:
     return sorted(names)
 
 
-def load_robot(name_or_path: str) -> RobotProfile:
+def load_robot(name_or_path: str, *, urdf: str = '') -> RobotProfile:
     """
     Load a profile by shipped name ('so101') or by path of a YAML file.
 
+    Limits that it leaves out come from `urdf`, or from the file behind its own key of that name.
     Raises ConfigError naming the file, the key and the remedy.
     """
     path = Path(name_or_path)
@@ -165,7 +167,10 @@ def load_robot(name_or_path: str) -> RobotProfile:
         raise ConfigError(f'robot profile {path} does not exist; check the path')
     try:
         data = yaml.safe_load(path.read_text(encoding='utf-8'))
-        return robot_from_dict(data)
+        own_urdf = _beside(str((data or {}).pop('urdf', None) or ''), path)
+        urdf = urdf or own_urdf
+        robot = robot_from_dict(data)
+        return with_urdf_limits(robot, urdf) if urdf else robot
     except yaml.YAMLError as error:
         raise ConfigError(f'robot profile {path} is not valid YAML: {error}') from error
     except ConfigError as error:
@@ -206,3 +211,10 @@ def robot_from_dict(data: dict) -> RobotProfile:
         joints_max_age_s=states.get('max_age_s', 0.2),
         start_jump=data.get('start_jump', 0.2),
         instruction=str(data.get('instruction', '')))
+
+
+def _beside(urdf: str, profile: Path) -> str:
+    """Return a relative path as one from here: a profile names files beside itself."""
+    if not urdf or '://' in urdf or urdf.startswith('~'):
+        return urdf
+    return str(profile.parent / urdf)

@@ -124,6 +124,12 @@ class ChunkBuffer:
         self._using = chunk
         return action, chunk, chunk.frame_id == plan.heard_frame_id
 
+    @property
+    def followed_frame_id(self) -> int:
+        """Return the frame of the chunk that the newest tick took its action from; 0: none."""
+        using = self._using
+        return 0 if using is None else using.frame_id
+
     def missing(self) -> Cause:
         """Name why `at` has nothing."""
         plan = self._plan

@@ -20,6 +20,7 @@ from typing import Sequence
 
 from oxygen_ros.config import StandingTask
 from oxygen_ros.policy.controller import Controller
+from oxygen_ros.runtime.delay import DelayMeter
 from oxygen_ros.runtime.facts import FactReader
 from oxygen_ros.runtime.memory import MemoryStore
 from oxygen_ros.runtime.metrics import Metrics
@@ -78,6 +79,7 @@ class Outputs:
         self._memory_tasks: set[str] = set()
         self.epoch = 0                   # set by the session: older chunks are void
         self.newest_chunk = (0, 0)       # frame id and stamp
+        self.delay = DelayMeter()        # observation to chunk
         self.status = EngineStatus(EngineState.STOPPED)
         self._teller = Teller()
         self._tell = self._teller.tell
@@ -106,7 +108,10 @@ class Outputs:
         if self._controller is not None:
             self._controller.add_chunk(chunk)
         self.newest_chunk = (chunk.frame_id, chunk.stamp_ns)
-        self.metrics.chunk(chunk, self._node_clock_ns())
+        now_ns = self._node_clock_ns()
+        self.delay.add((now_ns - chunk.stamp_ns) / 1e9,
+                       horizon_s=len(chunk.actions) * chunk.dt_s)
+        self.metrics.chunk(chunk, now_ns)
         self._tell(self._listener.on_chunk, chunk)
 
     def delta(self, delta: TokenDelta) -> None:

@@ -108,15 +108,15 @@ class EngineProcess:
 def pack(observation: Observation) -> tuple[tuple, list]:
     """Split an observation into a small description and its arrays."""
     meta = (observation.frame_id, observation.stamp_ns, tuple(observation.images),
-            observation.instruction, observation.epoch)
+            observation.instruction, observation.epoch, observation.follows, observation.delay_s)
     return meta, [observation.state, *observation.images.values()]
 
 
 def unpack(meta: tuple, arrays: list) -> Observation:
     """Put an observation together again."""
-    frame_id, stamp_ns, slots, instruction, epoch = meta
+    frame_id, stamp_ns, slots, instruction, *rest = meta
     return Observation(frame_id, stamp_ns, dict(zip(slots, arrays[1:])), arrays[0], instruction,
-                       epoch)
+                       *rest)
 
 
 def _environment(start: Start) -> dict[str, str]:

@@ -236,7 +236,7 @@ class Session:
             self._last_stamp_ns = stamp_ns
             self._frame_id += 1
             observation = Observation(self._frame_id, stamp_ns, dict(images), state,
-                                      self._instruction, self._epoch)
+                                      self._instruction, self._epoch, *self._plan_in_force())
             try:
                 if self._host.observe(observation):
                     self._outputs.metrics.dropped_observations += 1
@@ -379,6 +379,13 @@ class Session:
         self._void_chunks()
         if self._host is not None:
             self._host.reset(self._epoch)
+
+    def _plan_in_force(self) -> tuple[int, float]:
+        """Return (frame the robot acts on, how long it will); nothing but with transition rtc."""
+        if self.control.transition != 'rtc':
+            return 0, 0.0
+        return (self._controller.chunks.followed_frame_id,
+                self._outputs.delay.high_s + 1 / self.robot.control_rate_hz)
 
     def _void_chunks(self) -> None:
         self._epoch += 1
