@@ -39,7 +39,7 @@ class Streams(Listener):
         self._node = node
         self._robot = robot
         self._faults = faults
-        self._chunks = node.create_publisher(ActionChunk, '~/action_chunk', qos.status())
+        self._chunks = node.create_publisher(ActionChunk, '~/action_chunk', qos.stream(depth=10))
         self._language = node.create_publisher(TokenDelta, '~/language', qos.stream())
         self._facts = node.create_publisher(MemoryFact, '~/memory', qos.facts())
         self.delta_listeners = []      # called with every types.TokenDelta
