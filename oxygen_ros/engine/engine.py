@@ -201,6 +201,10 @@ class Engine:
             if text.request.task in gone:
                 self.emit_all(self.language.cancel(text.request_id, detail='its task was removed'))
 
+    def set_replan_rate(self, replan_hz: float) -> None:
+        """Aim at this many chunks per second from the next frame on."""
+        self.scheduler.set_replan_rate(replan_hz)
+
     def reset(self, epoch: int) -> None:
         """End every text and forget every frame; observations of an older epoch are ignored."""
         self._epoch = epoch

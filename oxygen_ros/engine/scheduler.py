@@ -27,6 +27,7 @@ The guarantee that follows is explained in doc/explanation/scheduling.md.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from itertools import accumulate
 import math
 
@@ -87,6 +88,13 @@ class Scheduler:
         self._starved_cycles = 0       # in a row
         self._frames = 0
         self._shortest_step_s = 0.0    # of the text that waits
+
+    def set_replan_rate(self, replan_hz: float) -> None:
+        """Plan for another rate, from the frame that is due next."""
+        self._config = replace(self._config, replan_hz=replan_hz)
+        shorter_s = max(0.0, self._period_s - 1.0 / replan_hz)
+        self._next_frame_s -= shorter_s
+        self._period_s = 1.0 / replan_hz
 
     def next_frame_s(self, now_s: float) -> float:
         """Return when action work may start next; now_s or earlier: with the next observation."""

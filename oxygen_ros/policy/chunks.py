@@ -44,14 +44,13 @@ class ChunkBuffer:
     Time-indexed actions: actions[i] is due at stamp + i * dt and expires one dt later.
 
     Ticks that pass during inference are therefore skipped, never replayed, and a newer chunk
-    replaces the rest of an older one. `at`, `void` and `leave` belong to the tick thread, which
-    takes no lock; the others may be called from any thread and lock only each other out.
+    replaces the rest of an older one. `at`, `void`, `leave` and `adopt` belong to the tick
+    thread, which takes no lock; the others may be called from any thread and lock only each
+    other out.
     """
 
     def __init__(self, num_joints: int, control: ControlConfig):
         self._num_joints = num_joints
-        self._is_linear = control.interpolation == 'linear'
-        self._blend_ticks = control.blend_ticks if control.transition == 'blend' else 0
         self._writers = threading.Lock()
         self._plan = _Plan(epoch=0, generation=0, heard_frame_id=0)
         self.refused = {'not_finite': 0, 'wrong_size': 0, 'void_epoch': 0, 'out_of_order': 0}
@@ -60,6 +59,12 @@ class ChunkBuffer:
         self._time_ns = 0  # of the newest `at`
         self._using: ActionChunk | None = None
         self._offset = np.zeros(num_joints)  # from the new chunk to where the old one had led
+        self.adopt(control)
+
+    def adopt(self, control: ControlConfig) -> None:
+        """Behave as configured from the next `at` on."""
+        self._is_linear = control.interpolation == 'linear'
+        self._blend_ticks = control.blend_ticks if control.transition == 'blend' else 0
         self._blend_left = 0
 
     def add(self, chunk: ActionChunk) -> bool:

@@ -50,6 +50,7 @@ class Controller:
         self.limits = Limits(profile, rate_hz=rate_hz, mode=control.limit_mode)
         self.chunks = ChunkBuffer(len(profile.joints), control)
         self.sources = SourceMonitor(profile)
+        self._rate_hz = rate_hz
         self._fallback = Fallback(control, rate_hz=rate_hz)
         self._max_still_ticks = max(1, round(_CLOCK_STOPPED_S * rate_hz))
         # Written by any thread, each as one reference:
@@ -57,10 +58,13 @@ class Controller:
         self._measured: NDArray[np.float64] | None = None
         self._stop_reason: str | None = None
         self._engine_cause = Cause.NONE
+        self._control = control
         self._state_fault = ''       # of the newest joint states
         self.num_refused_states = 0  # joint states not used: of the wrong size or not true
         # Owned by the tick thread:
         self._ticked_activation = 0
+        self._ticked_control = control
+        self._is_silent = False      # the fallback `none` runs: nothing is sent
         self._last: NDArray[np.float64] | None = None       # last command of this activation
         self._last_step: NDArray[np.float64] | None = None  # from the command before to the last
         self._last_index = -1
@@ -111,6 +115,14 @@ class Controller:
         """Drop what was planned before; only chunks of this epoch count from now on."""
         self.chunks.invalidate(epoch)
 
+    def change(self, control: ControlConfig) -> None:
+        """
+        Behave differently from the next tick on, also in the middle of a motion.
+
+        A running fallback begins anew. The priority belongs to the ticker and is not looked at.
+        """
+        self._control = control
+
     def stop(self, reason: str = 'requested') -> None:
         """Latch a stop; the first reason is kept until resume."""
         if self._stop_reason is None:
@@ -158,6 +170,8 @@ class Controller:
         number, is_active = self._activation
         if number != self._ticked_activation:
             self._start(number)
+        if self._control is not self._ticked_control:
+            self._adopt(self._control)
         if self._last_index >= 0 and index > self._last_index + 1:
             self._is_joining = True
         cause = self._clock_trouble(now_ns, index)
@@ -185,8 +199,17 @@ class Controller:
         self._last_index = -1
         self._is_joining = True
         self._rejected_frame_id = 0
+        self._is_silent = False
         self._fallback.end()
         self.chunks.leave()
+
+    def _adopt(self, control: ControlConfig) -> None:
+        self._ticked_control = control
+        self._fallback = Fallback(control, rate_hz=self._rate_hz)
+        self.limits.mode = control.limit_mode
+        self.chunks.adopt(control)
+        # What `clamp` still had to catch up on is no fault of the next action under `reject`.
+        self._is_joining = True
 
     def _clock_trouble(self, now_ns: int, index: int) -> Cause:
         """Follow the node clock; after a jump backwards every chunk is one of another time."""
@@ -240,6 +263,7 @@ class Controller:
             self._fallback.begin(self._measured, self._last, self._last_step)
         target = self._fallback.target()
         if target is None:
+            self._is_silent = True
             return None
         reference, is_first = self._reference()
         command = self.limits.toward(target, reference, first=is_first)
@@ -255,8 +279,7 @@ class Controller:
         """
         if self._last is None:
             return self._measured, True
-        is_silent = self._fallback.kind == 'none' and self._fallback.is_running
-        if is_silent and np.abs(self._last - self._measured).max() > self.limits.start_jump:
+        if self._is_silent and np.abs(self._last - self._measured).max() > self.limits.start_jump:
             return self._measured, True
         return self._last, False
 
@@ -264,3 +287,4 @@ class Controller:
         command.flags.writeable = False  # the next step starts from it, whoever reads it meanwhile
         self._last_step = None if self._last is None else command - self._last
         self._last = command
+        self._is_silent = False

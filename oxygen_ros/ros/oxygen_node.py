@@ -80,7 +80,7 @@ class OxygenNode(LifecycleNode):
         self._verbs = Services(self, faults=self.faults, on_reset=self.reset)
         self._status = StatusPublisher(self, robot, self._inputs, faults=self.faults,
                                        state_name=lambda: self._state_machine.current_state[1])
-        self.parameters.on_live_change(self._on_live_change)
+        self.parameters.on_change(self._on_parameters, lambda: self._session is not None)
         self._jump_handle = self.get_clock().create_jump_callback(
             JumpThreshold(min_forward=None, min_backward=CLOCK_JUMP, on_clock_change=False),
             post_callback=self.faults.guard('clock jump', self._on_clock_jump))
@@ -219,9 +219,18 @@ class OxygenNode(LifecycleNode):
         except ValueError as error:
             raise ConfigError(str(error)) from error
 
-    def _on_live_change(self, name: str, value) -> None:
-        if name == 'instruction' and self._session is not None:
-            self._session.set_instruction(value or self.parameters.robot.instruction)
+    def _on_parameters(self, changes: Mapping[str, object]) -> None:
+        """Take over what may change in motion; all of it or, on ConfigError, nothing."""
+        session, parameters = self._session, self.parameters
+        if session is None:
+            return
+        tasks = parameters.tasks(changes) if 'tasks_file' in changes else None
+        control, replan_hz = parameters.control(changes), parameters.get('replan_hz', changes)
+        session.change(control, replan_hz=replan_hz)
+        if tasks is not None:
+            session.set_tasks(tasks)
+        if 'instruction' in changes:
+            session.set_instruction(changes['instruction'] or parameters.robot.instruction)
 
     def _on_clock_jump(self, jump) -> None:
         self.get_logger().warning(

@@ -14,12 +14,14 @@
 
 """Every parameter of the node: description, type, range, and when it is read."""
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace
 import os
 from pathlib import Path
+from types import MappingProxyType
 
 from rcl_interfaces.msg import FloatingPointRange
 from rcl_interfaces.msg import IntegerRange
@@ -104,7 +106,7 @@ PARAMETERS = (
               "Model to run: a directory, or 'builtin:tiny' for random weights."),
     Parameter('policy', _ENGINE.policy, 'How work shares the engine.', choices=POLICIES),
     Parameter('tasks_file', '', 'Standing language tasks, path of a .yaml file; empty: the '
-              "shipped config/tasks.yaml; 'none': no task."),
+              "shipped config/tasks.yaml; 'none': no task.", read=LIVE),
     Parameter('instruction', '', 'What the robot shall do; empty: that of the profile. The '
               'instruction topic changes it too.', read=LIVE),
     Parameter('control_rate_hz', 0.0, 'Commands per second, 10 to 500; 0: that of the profile.',
@@ -112,17 +114,18 @@ PARAMETERS = (
     Parameter('command_type', '', 'Message type of the command; empty: that of the profile.',
               choices=('', *COMMAND_TYPES), read=START),
     Parameter('fallback', _CONTROL.fallback, 'What is sent when no action is due.',
-              choices=FALLBACKS),
+              choices=FALLBACKS, read=LIVE),
     Parameter('limit_mode', _CONTROL.limit_mode, 'What happens to an action beyond a limit.',
-              choices=('clamp', 'reject')),
+              choices=('clamp', 'reject'), read=LIVE),
     Parameter('transition', _CONTROL.transition, 'How one chunk gives way to the next; rtc: the '
-              'model makes the new one go on from the old.', choices=TRANSITIONS),
+              'model makes the new one go on from the old.', choices=TRANSITIONS,
+              read=LIVE),
     Parameter('interpolation', _CONTROL.interpolation, 'Between two actions of a chunk.',
-              choices=('linear', 'hold')),
+              choices=('linear', 'hold'), read=LIVE),
     Parameter('realtime_priority', _CONTROL.realtime_priority,
               'SCHED_FIFO priority of the control timer; 0: normal priority.', low=0, high=99),
     Parameter('replan_hz', _ENGINE.scheduler.replan_hz, 'Action chunks wanted per second.',
-              low=0.1, high=500),
+              low=0.1, high=500, read=LIVE),
     Parameter('num_denoise_steps', _ENGINE.num_denoise_steps,
               'Euler steps of the action head.', low=1, high=100),
     Parameter('num_threads', _ENGINE.num_threads, 'Threads of the engine process.',
@@ -190,40 +193,51 @@ class NodeParameters:
         """
         self._node = node
         self._known: dict[str, Parameter] = {}
-        self._live_listeners = []
+        self._on_change = None
+        self._is_configured = lambda: False
         for parameter in PARAMETERS:
             self._declare(parameter, overrides)
         self.robot = self._load_robot(overrides)
         node.add_on_set_parameters_callback(self._on_set)
 
-    def get(self, name: str):
-        """Return the present value of a parameter."""
-        value = self._node.get_parameter(name).value
-        return self._known[name].check(value)
+    def get(self, name: str, changes: Mapping[str, object] = MappingProxyType({})):
+        """Return the present value of a parameter, or what it is about to become."""
+        if name in changes:
+            return changes[name]
+        return self._known[name].check(self._node.get_parameter(name).value)
 
-    def on_live_change(self, listener) -> None:
-        """Call listener(name, value) when a parameter that is read at once has changed."""
-        self._live_listeners.append(listener)
+    def on_change(self, listener: Callable[[Mapping[str, object]], None],
+                  is_configured: Callable[[], bool]) -> None:
+        """
+        Call listener(name -> value) before parameters that are read at once change together.
+
+        Its ConfigError refuses them. While is_configured() those that were read then are refused.
+        """
+        self._on_change, self._is_configured = listener, is_configured
+
+    def control(self, changes: Mapping[str, object] = MappingProxyType({})) -> ControlConfig:
+        """Return the configuration of the control side, present or with changes."""
+        return ControlConfig(**{name: self.get(name, changes) for name in (
+            'fallback', 'limit_mode', 'transition', 'interpolation', 'realtime_priority')})
+
+    def tasks(self, changes: Mapping[str, object] = MappingProxyType({})
+              ) -> tuple[StandingTask, ...]:
+        """Load the standing tasks, of the present file or with changes."""
+        tasks_file = self.get('tasks_file', changes)
+        if tasks_file == 'none':
+            return ()
+        return load_tasks(Path(tasks_file) if tasks_file else find_share_file('config/tasks.yaml'))
 
     def read(self) -> Settings:
         """Load what the parameters name now."""
         value = self.get
-        tasks_file = value('tasks_file')
-        tasks = ()
-        if tasks_file != 'none':
-            tasks = load_tasks(Path(tasks_file) if tasks_file
-                               else find_share_file('config/tasks.yaml'))
-        control = ControlConfig(
-            fallback=value('fallback'), limit_mode=value('limit_mode'),
-            transition=value('transition'), interpolation=value('interpolation'),
-            realtime_priority=value('realtime_priority'))
         engine = EngineConfig(
             checkpoint=value('checkpoint'), policy=value('policy'), seed=value('seed'),
             num_denoise_steps=value('num_denoise_steps'), num_threads=value('num_threads'),
             num_texts=value('num_texts'), max_text_tokens=value('max_text_tokens'),
             device=value('device'), scheduler=SchedulerConfig(replan_hz=value('replan_hz')))
         robot = replace(self.robot, instruction=value('instruction') or self.robot.instruction)
-        return Settings(robot=robot, control=control, engine=engine, tasks=tasks,
+        return Settings(robot=robot, control=self.control(), engine=engine, tasks=self.tasks(),
                         memory_path=_path(value('memory_file')),
                         trace_path=_path(value('tick_trace_file')))
 
@@ -260,20 +274,20 @@ class NodeParameters:
 
     def _on_set(self, changes) -> SetParametersResult:
         """Check a change from outside; refuse all of it with the reason, or accept it."""
-        live = []
-        for change in changes:
-            parameter = self._known.get(change.name)
-            if parameter is None:
-                continue
-            try:
-                value = parameter.check(change.value)
-            except ConfigError as error:
-                return SetParametersResult(successful=False, reason=str(error))
-            if parameter.read == LIVE:
-                live.append((change.name, value))
-        for name, value in live:
-            for listener in self._live_listeners:
-                listener(name, value)
+        try:
+            values = {change.name: self._known[change.name].check(change.value)
+                      for change in changes if change.name in self._known}
+            live = {name: value for name, value in values.items()
+                    if self._known[name].read == LIVE}
+            rest = sorted(name for name in values.keys() - live.keys()
+                          if values[name] != self.get(name))
+            if rest and self._is_configured():
+                raise ConfigError(f'parameter {rest[0]} is read at configure and the node is '
+                                  f'configured; deactivate and clean up first, then set it')
+            if live and self._on_change is not None:
+                self._on_change(live)
+        except ConfigError as error:
+            return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
 
 

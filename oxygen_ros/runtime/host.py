@@ -15,6 +15,7 @@
 """Keeps an engine process running: starts it, watches it, starts it again."""
 
 from collections import deque
+from dataclasses import replace
 import logging
 import os
 import select
@@ -40,6 +41,7 @@ from oxygen_ros.runtime.protocol import Failed
 from oxygen_ros.runtime.protocol import Progress
 from oxygen_ros.runtime.protocol import Ready
 from oxygen_ros.runtime.protocol import Reset
+from oxygen_ros.runtime.protocol import SetReplanRate
 from oxygen_ros.runtime.protocol import SetTasks
 from oxygen_ros.runtime.protocol import Start
 from oxygen_ros.runtime.protocol import Submit
@@ -150,6 +152,12 @@ class EngineHost:
         self._tasks = tuple(tasks)
         self._command(SetTasks(self._tasks))
 
+    def set_replan_rate(self, replan_hz: float) -> None:
+        """Look at the world this often, also with engines that start later."""
+        scheduler = replace(self._config.scheduler, replan_hz=replan_hz)
+        self._config = replace(self._config, scheduler=scheduler)
+        self._command(SetReplanRate(replan_hz))
+
     def reset(self, epoch: int) -> None:
         """Forget frames and texts; observations of an older epoch are void."""
         self._epoch = epoch
@@ -215,6 +223,8 @@ class EngineHost:
             self._command(Reset(self._epoch))
         if self._tasks is not start.tasks:
             self._command(SetTasks(self._tasks))
+        if self._config is not start.config:
+            self._command(SetReplanRate(self._config.scheduler.replan_hz))
         self._set_state(self._status.state, self._status.detail)   # tells the pid
         watch = Watch(process.chunks, self._supervision)
         reason = 'serving it failed, see the log'

@@ -104,6 +104,10 @@ class InlineHost:
         """Replace the standing tasks."""
         self._engine.set_tasks(tasks)
 
+    def set_replan_rate(self, replan_hz: float) -> None:
+        """Look at the world this often."""
+        self._engine.set_replan_rate(replan_hz)
+
     def reset(self, epoch: int) -> None:
         """Forget frames and texts."""
         self._engine.reset(epoch)

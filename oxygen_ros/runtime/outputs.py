@@ -18,6 +18,8 @@ import logging
 from typing import Callable
 from typing import Sequence
 
+from oxygen_ros.config import ControlConfig
+from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import StandingTask
 from oxygen_ros.policy.controller import Controller
 from oxygen_ros.runtime.delay import DelayMeter
@@ -96,6 +98,18 @@ class Outputs:
     def end(self) -> None:
         """Tell the listener the rest."""
         self._teller.close()
+
+    def plan_in_force(self, control: ControlConfig, robot: RobotProfile) -> tuple[int, float]:
+        """
+        Return what real-time chunking needs to know; nothing with other transitions.
+
+        That is the frame the robot acts on, 0 if none, and for how long it will: the measured
+        delay and the tick that picks the new chunk up.
+        """
+        if control.transition != 'rtc' or self._controller is None:
+            return 0, 0.0
+        return (self._controller.chunks.followed_frame_id,
+                self.delay.high_s + 1 / robot.control_rate_hz)
 
     def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
         """Note whose texts are read as facts, also those that still run."""

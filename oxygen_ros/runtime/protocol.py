@@ -112,6 +112,13 @@ class SetTasks:
 
 
 @dataclass(frozen=True)
+class SetReplanRate:
+    """Look at the world this often from the next frame on."""
+
+    replan_hz: float
+
+
+@dataclass(frozen=True)
 class Reset:
     """End every text and forget every frame; observations before `epoch` are void."""
 

@@ -236,7 +236,8 @@ class Session:
             self._last_stamp_ns = stamp_ns
             self._frame_id += 1
             observation = Observation(self._frame_id, stamp_ns, dict(images), state,
-                                      self._instruction, self._epoch, *self._plan_in_force())
+                                      self._instruction, self._epoch,
+                                      *self._outputs.plan_in_force(self.control, self.robot))
             try:
                 if self._host.observe(observation):
                     self._outputs.metrics.dropped_observations += 1
@@ -256,6 +257,15 @@ class Session:
                 return
             self._instruction = text
             self._void_chunks()
+
+    def change(self, control: ControlConfig, *, replan_hz: float) -> None:
+        """Behave differently from now on, also in motion; the real-time priority stays."""
+        with self._lock:
+            self.control = control
+            if self._controller is not None:
+                self._controller.change(control)
+            if self._host is not None:
+                self._host.set_replan_rate(replan_hz)
 
     def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
         """Replace the standing tasks; running texts of removed ones end with CANCELLED."""
@@ -379,13 +389,6 @@ class Session:
         self._void_chunks()
         if self._host is not None:
             self._host.reset(self._epoch)
-
-    def _plan_in_force(self) -> tuple[int, float]:
-        """Return (frame the robot acts on, how long it will); nothing but with transition rtc."""
-        if self.control.transition != 'rtc':
-            return 0, 0.0
-        return (self._controller.chunks.followed_frame_id,
-                self._outputs.delay.high_s + 1 / self.robot.control_rate_hz)
 
     def _void_chunks(self) -> None:
         self._epoch += 1

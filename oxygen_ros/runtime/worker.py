@@ -37,6 +37,7 @@ from oxygen_ros.runtime.protocol import Failed
 from oxygen_ros.runtime.protocol import Progress
 from oxygen_ros.runtime.protocol import Ready
 from oxygen_ros.runtime.protocol import Reset
+from oxygen_ros.runtime.protocol import SetReplanRate
 from oxygen_ros.runtime.protocol import SetTasks
 from oxygen_ros.runtime.protocol import Start
 from oxygen_ros.runtime.protocol import Submit
@@ -119,6 +120,8 @@ class Worker:
                 self._engine.cancel(command.request_id)
             elif isinstance(command, SetTasks):
                 self._engine.set_tasks(command.tasks)
+            elif isinstance(command, SetReplanRate):
+                self._engine.set_replan_rate(command.replan_hz)
             elif isinstance(command, Reset):
                 self._engine.reset(command.epoch)
             elif isinstance(command, Close):

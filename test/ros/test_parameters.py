@@ -96,11 +96,11 @@ def test_unknown_names_are_found_and_those_of_rclpy_are_not(declare):
 
 def test_a_change_at_run_time_is_checked_and_live_ones_are_told(declare):
     parameters = declare()
-    told = []
-    parameters.on_live_change(lambda name, value: told.append((name, value)))
+    told, is_configured = [], False
+    parameters.on_change(told.append, lambda: is_configured)
     change = parameters.node.set_parameters
     assert change([Parameter('instruction', value='open the box')])[0].successful
-    assert told == [('instruction', 'open the box')]
+    assert told == [{'instruction': 'open the box'}]
     assert change([Parameter('replan_hz', value=5)])[0].successful
     assert parameters.get('replan_hz') == 5.0
     refused = change([Parameter('replan_hz', value='often')])[0]
@@ -110,6 +110,29 @@ def test_a_change_at_run_time_is_checked_and_live_ones_are_told(declare):
     assert not change([Parameter('fallback', value='zero')])[0].successful
     read_only = change([Parameter('command_type', value='joint_state')])[0]
     assert not read_only.successful
+
+
+def test_what_was_read_at_configure_is_refused_while_configured_with_the_reason(declare):
+    parameters = declare()
+    told = []
+    parameters.on_change(told.append, lambda: True)
+    change = parameters.node.set_parameters_atomically
+    refused = change([Parameter('fallback', value='none'), Parameter('num_threads', value=2)])
+    assert not refused.successful
+    assert 'num_threads is read at configure' in refused.reason and 'clean up' in refused.reason
+    assert not told and parameters.get('fallback') == 'hold'
+    assert change([Parameter('num_threads', value=parameters.get('num_threads'))]).successful
+
+
+def test_a_change_that_cannot_be_made_is_refused_as_a_whole(declare):
+    parameters = declare()
+    def refuse(changes):
+        parameters.tasks(changes)
+    parameters.on_change(refuse, lambda: True)
+    refused = parameters.node.set_parameters_atomically([
+        Parameter('fallback', value='none'), Parameter('tasks_file', value='/no/such.yaml')])
+    assert not refused.successful and '/no/such.yaml does not exist' in refused.reason
+    assert parameters.get('fallback') == 'hold'
 
 
 @pytest.mark.parametrize('value', [10, 2.5, True, ['a']])
