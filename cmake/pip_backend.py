@@ -22,7 +22,7 @@ import os
 from pathlib import Path
 
 from setuptools import build_meta
-from setuptools.build_meta import *  # noqa: F401,F403
+from setuptools.build_meta import *  # noqa: F403
 
 WHEELS = Path(__file__).with_name('build-wheels.txt')
 

@@ -16,8 +16,8 @@
 The node, ready to move a robot.
 
     ros2 launch oxygen_ros oxygen.launch.py
-    ros2 launch oxygen_ros oxygen.launch.py robot:=/path/to/my_robot.yaml \\
-        checkpoint:=/path/to/checkpoint command:=/arm_controller/joint_trajectory
+    ros2 launch oxygen_ros oxygen.launch.py robot:=/path/to/my_robot.yaml
+    ros2 launch oxygen_ros oxygen.launch.py command:=/arm_controller/joint_trajectory
     ros2 launch oxygen_ros oxygen.launch.py namespace:=left autostart:=false
     ros2 launch oxygen_ros oxygen.launch.py --show-args
 

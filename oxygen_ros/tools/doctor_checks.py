@@ -78,7 +78,7 @@ def run_child(code: str, *, limit_s: float = CHILD_LIMIT_S) -> tuple[dict | None
 
 
 def check_python() -> Finding:
-    """Versions of Python the package is made for."""
+    """Compare with the versions of Python the package is made for."""
     version = '.'.join(str(part) for part in sys.version_info[:3])
     if (3, 10) <= sys.version_info[:2] <= (3, 13):
         return Finding('python', OK, f'{version} in {sys.prefix}', figures={'version': version})
@@ -87,13 +87,14 @@ def check_python() -> Finding:
 
 
 def check_domain() -> Finding:
-    """ROS_DOMAIN_ID and who can be reached."""
+    """Say which domain is used and who can be reached."""
     wanted = os.environ.get('ROS_DOMAIN_ID', '0') or '0'
     if not wanted.isdigit() or int(wanted) > MAX_DOMAIN_ID:
         return Finding('domain', MISSING, f'ROS_DOMAIN_ID is {wanted!r}',
                        f'export ROS_DOMAIN_ID=N with N from 0 to {SAFE_DOMAIN_ID}')
     if int(wanted) > SAFE_DOMAIN_ID:
-        return Finding('domain', HINT, f'domain {wanted} uses ports that Linux hands out to others',
+        return Finding('domain', HINT,
+                       f'domain {wanted} uses ports that Linux hands out to others',
                        f'export ROS_DOMAIN_ID=N with N from 0 to {SAFE_DOMAIN_ID}')
     is_local = (os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE', '').upper() == 'LOCALHOST'
                 or os.environ.get('ROS_LOCALHOST_ONLY') == '1')
@@ -107,7 +108,7 @@ def check_domain() -> Finding:
 
 
 def check_ros() -> Finding:
-    """A ROS node can be made with the chosen middleware."""
+    """Make a ROS node with the chosen middleware."""
     found, why = run_child(
         'import json, os, rclpy\n'
         'rclpy.init(args=[])\n'
@@ -126,7 +127,7 @@ def check_ros() -> Finding:
 
 
 def check_messages() -> Finding:
-    """The package's messages are built for this Python."""
+    """Import the messages, which must be built for this Python."""
     found, why = run_child(
         'import json, oxygen_ros.msg, oxygen_ros.srv, oxygen_ros.action\n'
         'from rclpy.type_support import check_for_type_support as check\n'
@@ -141,7 +142,7 @@ def check_messages() -> Finding:
 
 
 def check_model_libraries() -> tuple[Finding, Finding]:
-    """Libraries of the engine, and a GPU."""
+    """Look for the libraries of the engine, and a GPU."""
     found, why = run_child(
         'import json, torch, transformers, tokenizers, safetensors\n'
         'gpus = [(p.name, p.total_memory) for p in map(torch.cuda.get_device_properties,\n'
@@ -185,7 +186,7 @@ def measure_lateness(priority: int) -> tuple[str, float]:
 
 
 def check_realtime() -> Finding:
-    """SCHED_FIFO for the control timer, and how late a timer is right now."""
+    """Try SCHED_FIFO for a timer, and measure how late it is right now."""
     why, late_ms = measure_lateness(PRIORITY)
     figures = {'realtime_priority': not why, 'lateness_p99_ms': round(late_ms, 3)}
     measured = f'a 100 Hz timer is {late_ms:.2f} ms late at p99'
@@ -202,7 +203,7 @@ def check_realtime() -> Finding:
 
 
 def check_memory_lock() -> Finding:
-    """Locked memory, so that a tick never waits for the disk."""
+    """Try to lock memory, so that a tick never waits for the disk."""
     found, why = run_child('import json\nfrom oxygen_ros.policy.realtime import lock_memory\n'
                            'print(json.dumps({"why": lock_memory()}))')
     why = found['why'] if found else why
@@ -214,7 +215,7 @@ def check_memory_lock() -> Finding:
 
 
 def check_shared_memory(path: str = '/dev/shm') -> Finding:
-    """Room for what DDS passes between processes of this machine."""
+    """Measure the room for what DDS passes between processes of this machine."""
     try:
         free = shutil.disk_usage(path).free
     except OSError as error:
@@ -228,7 +229,7 @@ def check_shared_memory(path: str = '/dev/shm') -> Finding:
 
 
 def check_cpus() -> Finding:
-    """CPUs this process may use; the control timer wants one that the engine leaves free."""
+    """Count usable CPUs; the control timer wants one that the engine leaves free."""
     usable, present = cpu_limit(), os.cpu_count() or 1
     load = os.getloadavg()[0]
     figures = {'usable': usable, 'present': present, 'load': round(load, 2)}
@@ -248,7 +249,7 @@ def check_cpus() -> Finding:
 
 
 def check_transport() -> Finding:
-    """Large raw pictures over best-effort DDS lose fragments."""
+    """Warn that large raw pictures over best-effort DDS lose fragments."""
     transports = os.environ.get('FASTDDS_BUILTIN_TRANSPORTS', '')
     figures = {'fastdds_builtin_transports': transports}
     if transports.upper() in ('LARGE_DATA', 'SHM'):
@@ -260,7 +261,7 @@ def check_transport() -> Finding:
 
 
 def check_rendering() -> Finding:
-    """Offscreen pictures of the simulated robot; a real robot does not need them."""
+    """Try offscreen pictures of the simulated robot; a real one does not need them."""
     found, why = run_child(
         'import json\nfrom oxygen_ros.sim.rendering import open_context, RenderingError\n'
         'try:\n    print(json.dumps({"backend": open_context(16)[0]}), flush=True)\n'

@@ -33,7 +33,7 @@ from oxygen_ros.config import load_robot
 
 pytest.importorskip('rclpy', reason='rclpy comes with a ROS 2 installation')
 
-from oxygen_ros.ros.parameters import PARAMETERS  # noqa: E402  needs rclpy
+from oxygen_ros.ros.parameters import PARAMETERS
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCH_FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
@@ -160,7 +160,7 @@ def test_template_profile_has_every_key_and_loads():
     assert not robot.missing_limits
     text = path.read_text(encoding='utf-8')
     source = (ROOT / 'oxygen_ros' / 'config' / 'robot.py').read_text(encoding='utf-8')
-    known = {name for block in re.findall(r"require_keys\(.+?\((.+?)\)\)", source, re.S)
+    known = {name for block in re.findall(r'require_keys\(.+?\((.+?)\)\)', source, re.S)
              for name in re.findall(r"'(\w+)'", block)}
     assert len(known) > 15
     missing = {name for name in known if not re.search(rf'\b{name}:', text)}
