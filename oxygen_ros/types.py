@@ -73,7 +73,7 @@ class Observation:
     images: Mapping[str, NDArray[np.uint8]]  # camera slot -> [H, W, 3] RGB; absent = not there
     state: NDArray[np.float32]               # [num_joints], robot units, profile order
     instruction: str
-    epoch: int = 0                           # set by runtime.session; chunks of an older one are void
+    epoch: int = 0                           # set by runtime.session; older chunks are void
     # Both set by runtime.session, for real-time chunking only:
     follows: int = 0                         # frame whose chunk the robot follows, 0 = none
     delay_s: float = 0.0                     # measured: how long it follows it before this one's
@@ -113,7 +113,7 @@ class LanguageRequest:
     sampling: Sampling = field(default_factory=Sampling)
     stop: tuple[str, ...] = ()
     expiry_s: float | None = None                   # ends with DEADLINE this long after submission
-    target_tokens_per_s: float | None = None        # steady rhythm wanted; None = as fast as it goes
+    target_tokens_per_s: float | None = None        # steady rhythm; None = as fast as it goes
     # Per word position the words allowed there; () = free text. Makes text that always parses.
     choices: tuple[tuple[str, ...], ...] = ()
 

@@ -28,7 +28,7 @@ POLICIES = ('oxygen', 'shared', 'isolated', 'parallel')
 class SchedulerConfig:
     """When decode steps may run."""
 
-    replan_hz: float = 10.0            # action chunks per second wanted; observations beyond it wait
+    replan_hz: float = 10.0            # chunks per second wanted; observations beyond it wait
     cost_quantile: float = 0.95        # predicted cost of a stage = this quantile of recent ones
     margin_s: float = 0.001            # kept free before the next action work
     max_batch: int = 16                # texts in one decode step
@@ -54,7 +54,7 @@ class EngineConfig:
     seed: int = 0                      # flow-matching noise and builtin weights
     num_denoise_steps: int = 10
     num_threads: int = 1               # torch threads
-    pool_tokens: int = 0               # KV pool size; 0 = fits num_texts texts about num_texts frames
+    pool_tokens: int = 0               # KV pool; 0 = fits num_texts texts about num_texts frames
     num_texts: int = 16                # texts that may run at once
     max_text_tokens: int = 64          # longest text, prompt suffix not counted
     piggyback: bool = False            # running texts get a token inside the next frame's encode

@@ -40,4 +40,5 @@ def find_share_file(relative: str) -> Path:
         if (folder / relative).exists():
             return folder / relative
     places = ', '.join(str(folder) for folder in searched)
-    raise ConfigError(f'{relative} is not installed; looked in {places}; install the package again')
+    raise ConfigError(f'{relative} is not installed; looked in {places}; install the package '
+                      f'again')
