@@ -30,6 +30,7 @@ from rclpy.lifecycle import TransitionCallbackReturn
 
 from oxygen_ros.config import ConfigError
 from oxygen_ros.policy import Ticker
+from oxygen_ros.policy.priority import favour_threads
 from oxygen_ros.ros.ask import AskServer
 from oxygen_ros.ros.convert import ImageDecoder
 from oxygen_ros.ros.faults import Faults
@@ -39,7 +40,6 @@ from oxygen_ros.ros.logs import send_logs_to
 from oxygen_ros.ros.logs import stop_logs
 from oxygen_ros.ros.outputs import CommandPublisher
 from oxygen_ros.ros.parameters import NodeParameters
-from oxygen_ros.ros.priority import favour_threads
 from oxygen_ros.ros.services import Services
 from oxygen_ros.ros.status import StatusPublisher
 from oxygen_ros.ros.streams import Streams

@@ -28,6 +28,7 @@ from typing import Callable
 from oxygen_ros.config import ConfigError
 from oxygen_ros.runtime.channel import Channel
 from oxygen_ros.runtime.channel import ChannelClosed
+from oxygen_ros.runtime.fault_injection import with_faults
 from oxygen_ros.runtime.process import NUM_CHUNK_SLOTS
 from oxygen_ros.runtime.process import unpack
 from oxygen_ros.runtime.protocol import Cancel
@@ -184,7 +185,7 @@ def main(argv: list[str], *, load: Load | None = None) -> int:
     try:
         if load is None:
             from oxygen_ros.runtime.inline import load_engine
-            load = load_engine
+            load = with_faults(load_engine)
         Worker(channel, SharedRing.attach(frames_fd),
                SharedRing.attach(chunks_fd, num_slots=NUM_CHUNK_SLOTS), frame_event, chunk_event,
                load=load).run()

@@ -30,6 +30,8 @@ import torch
 
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config.engine import POLICIES as ENGINE_POLICIES
+from oxygen_ros.config.engine import WEIGHTS
+from oxygen_ros.tools import bench_tick
 from oxygen_ros.tools.bench_machine import processor_name
 from oxygen_ros.tools.bench_plot import check_plot
 from oxygen_ros.tools.bench_plot import plot
@@ -60,6 +62,8 @@ Lists separated by commas span a grid. A frame gets --texts new texts; frames un
 end as start are run first and not counted. Weights are random: the figures say how fast, not how
 good.
 
+How late the control tick is beside the engine: oxygen bench tick --help
+
 example: oxygen bench --model mid --tokens 30 --tokens-per-frame 6,1 --json bench.json
 """
 
@@ -80,6 +84,9 @@ COLUMNS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmark; return the exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if argv[:1] == ['tick']:
+        return bench_tick.main(argv[1:])
     arguments = _parser().parse_args(argv)
     try:
         if arguments.plot:
@@ -117,15 +124,16 @@ def _run_grid(arguments: argparse.Namespace) -> list[dict]:
     points = []
     for num_steps in arguments.denoise_steps:
         base = Setting(arguments.model, num_denoise_steps=num_steps, num_frames=arguments.frames,
-                       num_threads=arguments.threads)
+                       num_threads=arguments.threads, weights=arguments.weights)
         weights = load_weights(base, robot)
         for tokens, per_frame, cameras, texts in product(
                 arguments.tokens, arguments.tokens_per_frame, arguments.cameras, arguments.texts):
             setting = Setting(arguments.model, tokens, per_frame, cameras, num_steps, texts,
-                              arguments.frames, arguments.threads)
+                              arguments.frames, arguments.threads, arguments.weights)
             print(f'{arguments.model}: {cameras} of {NUM_SLOTS} cameras, {num_steps} denoise '
                   f'steps, {texts} new texts of {tokens} tokens per frame, {per_frame} tokens '
-                  f'per frame each; {setting.num_frames} frames, {setting.num_threads} thread(s)')
+                  f'per frame each; {setting.num_frames} frames, {setting.num_threads} thread(s), '
+                  f'{setting.weights} weights')
             figures = run_setting(setting, arguments.policies, weights, robot, _progress)
             points.append({'setting': _setting_dict(setting), 'policies': figures,
                            'speedup': speedups(figures),
@@ -147,7 +155,8 @@ def _setting_dict(setting: Setting) -> dict:
     return {'model': setting.model, 'tokens': setting.num_tokens,
             'tokens_per_frame': setting.tokens_per_frame, 'cameras': setting.num_cameras,
             'denoise_steps': setting.num_denoise_steps, 'texts': setting.texts_per_frame,
-            'frames': setting.num_frames, 'threads': setting.num_threads, 'dtype': 'float32'}
+            'frames': setting.num_frames, 'threads': setting.num_threads, 'dtype': 'float32',
+            'weights': setting.weights}
 
 
 def _document(points: list[dict]) -> dict:
@@ -213,6 +222,8 @@ def _parser() -> argparse.ArgumentParser:
                         help='measured frames per policy and grid point (30)')
     parser.add_argument('--threads', type=_number(1, 1024), default=1, metavar='N',
                         help='torch threads (1)')
+    parser.add_argument('--weights', choices=WEIGHTS, default='float32',
+                        help='int8: faster, not exact, see doc/explanation/precision.md (float32)')
     parser.add_argument('--json', type=Path, metavar='FILE', help='write all figures')
     parser.add_argument('--plot', type=Path, metavar='FILE',
                         help='draw them (.png, .svg or .pdf; needs matplotlib)')

@@ -1,0 +1,84 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""A session driven by a made-up robot: for measurements without ROS, cameras or hardware."""
+
+import threading
+import time
+
+import numpy as np
+
+from oxygen_ros.config import ControlConfig
+from oxygen_ros.config import EngineConfig
+from oxygen_ros.config import load_robot
+from oxygen_ros.config import SchedulerConfig
+from oxygen_ros.runtime.session import Session
+
+_CAMERA_HZ = 30.0
+_SATURATING_HZ = 500.0    # more chunks than any machine gives: the engine never rests
+
+
+class Rehearsal:
+    """
+    An active session whose engine never rests, because observations come faster than it is.
+
+    host: 'process' as on a robot, or 'inline': the engine in a thread of this process, where it
+    shares the interpreter with the tick.
+    """
+
+    def __init__(self, *, checkpoint: str, host: str, rate_hz: float):
+        robot = load_robot('so101')
+        self.session = Session(
+            robot, ControlConfig(),
+            EngineConfig(checkpoint=checkpoint,
+                         scheduler=SchedulerConfig(replan_hz=_SATURATING_HZ)),
+            node_clock_ns=time.monotonic_ns, host=host)
+        self._robot = robot
+        self._stopping = threading.Event()
+        self._threads = [threading.Thread(target=work, daemon=True)
+                         for work in (self._sense, self._look)]
+        self._period_s = 1.0 / rate_hz
+
+    def start(self) -> None:
+        """Load, warm up and let the robot move; blocks."""
+        self.session.configure()
+        self.session.activate()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> dict:
+        """End everything; returns the figures of the run."""
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join(timeout=30)
+        self.session.close()
+        return self.session.summary()
+
+    def _sense(self) -> None:
+        """Report the joints, and that the cameras live."""
+        while not self._stopping.wait(self._period_s):
+            now_ns = time.monotonic_ns()
+            self.session.measured(np.zeros(len(self._robot.joints)), now_ns)
+            for slot in self._robot.camera_slots:
+                self.session.seen(slot, now_ns)
+
+    def _look(self) -> None:
+        """Hand pictures over; with an inline engine this runs it."""
+        rng = np.random.default_rng(0)
+        pictures = [{slot: rng.integers(0, 256, (224, 224, 3), dtype=np.uint8)
+                     for slot in self._robot.camera_slots} for _ in range(4)]
+        state, count = np.zeros(len(self._robot.joints), np.float32), 0
+        while not self._stopping.wait(1.0 / _CAMERA_HZ):
+            self.session.observe(pictures[count % 4], state, time.monotonic_ns())
+            count += 1
