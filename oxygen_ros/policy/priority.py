@@ -15,32 +15,28 @@
 """Gives the threads around the tick enough of the processor to get out of its way."""
 
 import os
-import threading
 
-NICE = -10
-# The engine process is started by this thread and would inherit its niceness.
-ENGINE_STARTER = 'oxygen_host'
+PRIORITY = 1   # lowest real-time priority: above all other programs, below the tick
 
 
 def favour_threads() -> int:
     """
-    Lower the niceness of this process's threads; return how many were changed.
+    Put this process's ordinary threads under SCHED_RR; return how many were changed.
 
     The tick has real-time priority, but to run Python it needs the interpreter lock. A callback
     that holds the lock and is pushed off the processor by other programs holds up the tick for
-    as long as it waits: measured beside twelve busy processes, three ticks in a hundred were
-    missed without this and one with it. Only useful where the tick is real-time; needs the same
-    permission.
+    as long as it waits: with fourteen processes on two cores the p99 of lateness was 15.7 ms
+    without this, 3.3 ms with it. Only useful where the tick is real-time; needs the same
+    permission. Processes and threads started later do not inherit it, so the engine stays
+    ordinary. The kernel's real-time throttling leaves other programs a share whatever happens.
     """
-    spared = {thread.native_id for thread in threading.enumerate()
-              if thread.name == ENGINE_STARTER}
     num_changed = 0
     for thread_id in map(int, os.listdir('/proc/self/task')):
-        if thread_id in spared:
-            continue
         try:
-            os.setpriority(os.PRIO_PROCESS, thread_id, NICE)
-            num_changed += 1
+            if os.sched_getscheduler(thread_id) == os.SCHED_OTHER:
+                os.sched_setscheduler(thread_id, os.SCHED_RR | os.SCHED_RESET_ON_FORK,
+                                      os.sched_param(PRIORITY))
+                num_changed += 1
         except OSError:   # not permitted, or the thread has just ended
             pass
     return num_changed

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Threads around a real-time tick are favoured, the engine process is not."""
+"""Threads around a real-time tick are favoured, the processes they start are not."""
 
 import os
 import subprocess
@@ -21,43 +21,35 @@ import threading
 
 import pytest
 
-from oxygen_ros.policy.priority import ENGINE_STARTER
 from oxygen_ros.policy.priority import favour_threads
-from oxygen_ros.policy.priority import NICE
+from oxygen_ros.policy.priority import PRIORITY
+
+SHOW_SCHEDULER = 'import os; print(os.sched_getscheduler(0))'
 
 
-def test_every_thread_but_the_one_that_starts_the_engine_is_favoured():
-    niceness = {}
-    ready, done = threading.Barrier(3), threading.Event()
+def test_every_ordinary_thread_is_favoured_but_not_its_children():
+    """The engine is started by one of these threads and must not run at their priority."""
+    seen = {}
+    ready, done = threading.Barrier(2), threading.Event()
 
-    def live(name):
+    def live():
         ready.wait()
         done.wait()
-        niceness[name] = os.getpriority(os.PRIO_PROCESS, 0)
-        niceness[f'child of {name}'] = int(subprocess.run(
-            [sys.executable, '-S', '-c', 'import os; print(os.getpriority(os.PRIO_PROCESS, 0))'],
-            capture_output=True, text=True).stdout)
+        seen['thread'] = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+        seen['priority'] = os.sched_getparam(0).sched_priority
+        seen['child'] = int(subprocess.run([sys.executable, '-S', '-c', SHOW_SCHEDULER],
+                                           capture_output=True, text=True).stdout)
 
-    threads = [threading.Thread(target=live, args=(name,), name=name)
-               for name in (ENGINE_STARTER, 'spin')]
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    for thread in threads:
-        thread.start()
+    thread = threading.Thread(target=live)
+    thread.start()
     ready.wait()
     try:
         num_changed = favour_threads()
     finally:
         done.set()
-        for thread in threads:
-            thread.join()
-        restore(before)
+        thread.join()
+        for thread_id in map(int, os.listdir('/proc/self/task')):
+            os.sched_setscheduler(thread_id, os.SCHED_OTHER, os.sched_param(0))
     if not num_changed:
         pytest.skip('raising priority is not permitted here')
-    assert niceness['spin'] == NICE
-    assert niceness[ENGINE_STARTER] == niceness[f'child of {ENGINE_STARTER}'] == before
-
-
-def restore(niceness: int) -> None:
-    """Put all threads back."""
-    for thread_id in map(int, os.listdir('/proc/self/task')):
-        os.setpriority(os.PRIO_PROCESS, thread_id, niceness)
+    assert seen == {'thread': os.SCHED_RR, 'priority': PRIORITY, 'child': os.SCHED_OTHER}
