@@ -45,7 +45,7 @@ def load_builtin(name: str, engine_config: EngineConfig, robot: RobotProfile,
     model = Pi05(sizes)
     model.random_weights(engine_config.seed)
     model.to(torch.device(engine_config.device))
-    model.optimize(num_steps=engine_config.num_denoise_steps)
+    model.optimize(num_steps=engine_config.num_denoise_steps, weights=engine_config.weights)
     allowed = {index for index, piece in enumerate(tokenizer.pieces) if is_word(piece)}
     allowed.add(tokenizer.eos_id)
     return LoadedPolicy(

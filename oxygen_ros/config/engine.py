@@ -21,6 +21,7 @@ from oxygen_ros.config.errors import ConfigError
 from oxygen_ros.config.errors import require_choice
 from oxygen_ros.config.errors import require_range
 
+WEIGHTS = ('float32', 'int8')
 POLICIES = ('oxygen', 'shared', 'isolated', 'parallel')
 
 
@@ -60,6 +61,7 @@ class EngineConfig:
     piggyback: bool = False            # running texts get a token inside the next frame's encode
     draft_tokens: int = 0              # guessed per step from the last text of the task; 0 = off
     device: str = 'cpu'
+    weights: str = 'float32'           # 'int8': faster on a CPU, actions change by a few percent
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
 
     def __post_init__(self):
@@ -72,5 +74,9 @@ class EngineConfig:
         require_range('pool_tokens', self.pool_tokens, 0, 1 << 24, 'tokens')
         require_range('draft_tokens', self.draft_tokens, 0, 64, 'tokens')
         require_choice('piggyback', self.piggyback, (False, True))
+        require_choice('weights', self.weights, WEIGHTS)
+        if self.weights == 'int8' and self.device != 'cpu':
+            raise ConfigError(f"weights is 'int8' and device is {self.device!r}; int8 is for the "
+                              "CPU: choose weights 'float32' or device 'cpu'")
         if not self.checkpoint:
             raise ConfigError("checkpoint is empty; give a directory or 'builtin:tiny'")

@@ -31,6 +31,8 @@ from oxygen_ros.models.linear import packed
 from oxygen_ros.models.linear import packed_product
 from oxygen_ros.models.linear import product
 from oxygen_ros.models.pool import KVPool
+from oxygen_ros.models.quantised import Int8Linear
+from oxygen_ros.models.quantised import quantise
 from oxygen_ros.models.segment import Segment
 
 
@@ -50,6 +52,7 @@ class Backbone(nn.Module):
         # Two norms per layer, then the final one; stored as in checkpoints, where 0 means 1.
         self.norms = nn.Parameter(torch.empty(2 * size.depth + 1, size.width))
         self._packed_head = None
+        self._int8_head = None
 
     def embed(self, token_ids: Sequence[int] | torch.Tensor) -> torch.Tensor:
         """Return [tokens, width]; pictures' rows enter the backbone without this scaling."""
@@ -75,11 +78,18 @@ class Backbone(nn.Module):
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return float32 [rows, vocab_size]; the head is tied to the embedding."""
+        if self._int8_head is not None:
+            return self._int8_head(hidden)
         if self._packed_head is not None:
             return packed_product(hidden, self._packed_head).float()
         return product(hidden, self.embedding).float()
 
     def pack_head(self) -> None:
         """Keep a second, packed copy of the embedding as head, if this machine gains from it."""
-        if can_pack(self.embedding):
+        if self._int8_head is None and can_pack(self.embedding):
             self._packed_head = packed(self.embedding)
+
+    def quantise(self) -> None:
+        """Take 8-bit weights for the layers and the head; what enters stays float32."""
+        quantise(self.layers)
+        self._int8_head = Int8Linear(self.embedding)

@@ -52,9 +52,13 @@ class Pi05(nn.Module):
             return text
         return torch.cat((self.vision.encode(images).to(text.dtype), text))
 
-    def optimize(self, *, num_steps: int) -> None:
+    def optimize(self, *, num_steps: int, weights: str = 'float32') -> None:
         """Lay out and tabulate for speed, once the weights are final and on their device."""
         self.expert.tabulate(num_steps)
+        if weights == 'int8':
+            # Backbone only: 8-bit pictures would double the error of the actions, and the
+            # expert is too small to gain (doc/explanation/precision.md).
+            self.backbone.quantise()
         pack_all(self)
         self.backbone.pack_head()
 

@@ -40,6 +40,7 @@ from oxygen_ros.config import StandingTask
 from oxygen_ros.config.control import FALLBACKS
 from oxygen_ros.config.control import TRANSITIONS
 from oxygen_ros.config.engine import POLICIES
+from oxygen_ros.config.engine import WEIGHTS
 from oxygen_ros.config.robot import COMMAND_TYPES
 from oxygen_ros.ros.convert import DECODERS
 
@@ -137,6 +138,8 @@ PARAMETERS = (
     Parameter('seed', _ENGINE.seed, 'Seed of the action noise and of builtin weights.',
               low=0, high=2 ** 31 - 1),
     Parameter('device', _ENGINE.device, "Where the model runs: 'cpu' or 'cuda'."),
+    Parameter('weights', _ENGINE.weights, 'Weights of the language model; int8: faster on a CPU, '
+              'but actions change by a few percent.', choices=WEIGHTS, read=START),
     Parameter('image_decoder', 'auto', 'Library for Bayer, YUV and 16-bit pictures.',
               choices=DECODERS, read=START),
     Parameter('memory_file', '', 'SQLite file that keeps facts over restarts; empty: facts last '
@@ -235,7 +238,8 @@ class NodeParameters:
             checkpoint=value('checkpoint'), policy=value('policy'), seed=value('seed'),
             num_denoise_steps=value('num_denoise_steps'), num_threads=value('num_threads'),
             num_texts=value('num_texts'), max_text_tokens=value('max_text_tokens'),
-            device=value('device'), scheduler=SchedulerConfig(replan_hz=value('replan_hz')))
+            device=value('device'), weights=value('weights'),
+            scheduler=SchedulerConfig(replan_hz=value('replan_hz')))
         robot = replace(self.robot, instruction=value('instruction') or self.robot.instruction)
         return Settings(robot=robot, control=self.control(), engine=engine, tasks=self.tasks(),
                         memory_path=_path(value('memory_file')),

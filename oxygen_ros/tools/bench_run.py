@@ -66,6 +66,7 @@ class Setting:
     texts_per_frame: int = 1       # new texts about each frame
     num_frames: int = 30           # measured
     num_threads: int = 1
+    weights: str = 'float32'
 
     @property
     def fill_frames(self) -> int:
@@ -244,7 +245,8 @@ def load_weights(setting: Setting, robot: RobotProfile) -> LoadedPolicy:
     """Return the model; texts have no end token, so that every policy does equal work."""
     torch.set_num_threads(setting.num_threads)
     config = EngineConfig(checkpoint=f'builtin:{setting.model}',
-                          num_denoise_steps=setting.num_denoise_steps)
+                          num_denoise_steps=setting.num_denoise_steps,
+                          weights=setting.weights)
     policy = load(config.checkpoint, config, robot)
     return replace(policy, end_ids=(),
                    suppressed_ids=tuple({*policy.suppressed_ids, *policy.end_ids}))
