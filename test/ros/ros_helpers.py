@@ -164,6 +164,7 @@ class FakeRobot:
         self.positions = {'arm': 0.1, 'elbow': -0.2, 'gripper': 0.5}
         self.silent: set[str] = set()              # sources that send nothing
         self.frozen: dict[str, Image] = {}         # cameras that repeat one message
+        self.spoil_joints = lambda message: None   # changes joint states before they go out
         self.cameras = {slot: node.create_publisher(Image, f'{slot}/image', qos.camera('reliable'))
                         for slot in ('front', 'wrist')}
         self._joints = node.create_publisher(JointState, 'joint_states', qos.stream(10))
@@ -176,6 +177,13 @@ class FakeRobot:
     def freeze(self, slot: str) -> None:
         """Let a camera repeat its next picture for ever."""
         self.frozen[slot] = self._picture()
+
+    def restart(self, slot: str) -> None:
+        """Replace the publisher of a camera that is silent, as a driver that starts again."""
+        old = self.cameras[slot]
+        self.cameras[slot] = self._node.create_publisher(
+            Image, f'{slot}/image', qos.camera('reliable'))
+        self._node.destroy_publisher(old)
 
     def instruct(self, text: str) -> None:
         """Publish an instruction."""
@@ -195,6 +203,7 @@ class FakeRobot:
                 message = JointState(name=list(self.joint_order))
                 message.position = [self.positions[name] for name in self.joint_order]
                 _stamp(message, stamp_ns)
+                self.spoil_joints(message)
                 self._joints.publish(message)
             if count % 5 in (0, 2):
                 for slot, publisher in self.cameras.items():

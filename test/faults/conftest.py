@@ -1,0 +1,75 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Real processes on a domain of their own, whatever else runs in this test session."""
+
+import os
+from pathlib import Path
+import random
+import sys
+import threading
+
+sys.path.insert(0, str(Path(__file__).parents[1] / 'ros'))   # ros_helpers
+
+import pytest
+import rclpy
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import MultiThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+
+@pytest.fixture(scope='module')
+def ros_env():
+    """Return the environment that puts a process on the domain of this module."""
+    old = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE')
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    yield {'ROS_DOMAIN_ID': str(random.SystemRandom().randint(1, 100))}
+    if old is None:
+        del os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE']
+    else:
+        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = old
+
+
+@pytest.fixture(scope='module')
+def make_node(ros_env):
+    """Make nodes in this process that are spun in the background and end with the module."""
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=int(ros_env['ROS_DOMAIN_ID']),
+               signal_handler_options=SignalHandlerOptions.NO)
+    executor = MultiThreadedExecutor(num_threads=2, context=context)
+    stopping, nodes = threading.Event(), []
+
+    def spin():
+        while not stopping.is_set():
+            try:
+                executor.spin_once(timeout_sec=0.1)
+            except InvalidHandle:      # a test destroyed something in this moment
+                pass
+
+    def make(name: str, **kwargs) -> Node:
+        node = Node(name, context=context, **kwargs)
+        nodes.append(node)
+        executor.add_node(node)
+        return node
+
+    thread = threading.Thread(target=spin, daemon=True)
+    thread.start()
+    yield make
+    stopping.set()
+    thread.join(timeout=5)
+    executor.shutdown()
+    for node in nodes:
+        node.destroy_node()
+    context.try_shutdown()

@@ -1,0 +1,46 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""`oxygen bench tick` measures real ticks beside a real engine; wrong wishes are named."""
+
+import json
+
+import pytest
+
+from oxygen_ros.tools import bench
+
+
+def test_ways_are_measured_side_by_side(tmp_path, capsys):
+    pytest.importorskip('matplotlib')
+    code = bench.main(['tick', '--seconds', '1.5', '--rate', '50', '--model', 'tiny',
+                       '--ways', 'normal,thread', '--json', str(tmp_path / 'tick.json'),
+                       '--plot', str(tmp_path / 'tick.png')])
+    assert code == 0
+    figures = json.loads((tmp_path / 'tick.json').read_text())
+    assert list(figures['ways']) == ['normal', 'thread']
+    for figure in figures['ways'].values():
+        assert figure['ticks'] + figure['missed'] == pytest.approx(75, abs=6)
+        late = figure['lateness_ms']
+        assert 0 <= late['p50'] <= late['p99'] <= late['p99.9'] <= late['max'] < 20
+        assert not figure['realtime_priority']
+        assert figure['chunks'] > 0
+    assert (tmp_path / 'tick.png').read_bytes().startswith(b'\x89PNG')
+    assert 'missed' in capsys.readouterr().out
+
+
+def test_a_way_that_does_not_exist_is_named(capsys):
+    with pytest.raises(SystemExit) as ended:
+        bench.main(['tick', '--ways', 'fifo,magic'])
+    assert ended.value.code == 2
+    assert "'magic' is no way; choose among fifo" in capsys.readouterr().err
