@@ -56,7 +56,8 @@ def parameters_page() -> str:
     return '\n'.join([
         NOTE, '# Parameters of the node', '',
         'Read `start`: fixed for the life of the process. Read `configure`: a change takes effect '
-        'at the next configure. Read `at once`: a change takes effect while the robot moves.', '',
+        'at the next configure, and is refused from then until cleanup. Read `at once`: a change '
+        'takes effect while the robot moves.', '',
         *head, *(row(parameter) for parameter in PARAMETERS), '',
         '## Cameras', '',
         f'For every camera of the profile, here `{camera.slot}`; the default is what the profile '
