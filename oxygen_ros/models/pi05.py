@@ -56,8 +56,8 @@ class Pi05(nn.Module):
         """Lay out and tabulate for speed, once the weights are final and on their device."""
         self.expert.tabulate(num_steps)
         if weights == 'int8':
-            # Backbone only: 8-bit pictures would double the error of the actions, and the
-            # expert is too small to gain (doc/explanation/precision.md).
+            # Backbone only: 8-bit pictures would double the error of the actions, and that of
+            # the expert enters every step (doc/explanation/precision.md).
             self.backbone.quantise()
         pack_all(self)
         self.backbone.pack_head()
