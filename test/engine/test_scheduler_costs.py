@@ -16,8 +16,9 @@
 
 import json
 
-from oxygen_ros.engine.costs import CostModel
 import pytest
+
+from oxygen_ros.engine.costs import CostModel
 
 
 def test_few_samples_predict_their_maximum_and_many_their_quantile():

@@ -26,13 +26,14 @@ from dataclasses import replace
 import random
 
 import numpy as np
+import pytest
+
 from oxygen_ros.clock import ManualClock
 from oxygen_ros.config import SchedulerConfig
 from oxygen_ros.engine.costs import CostModel
 from oxygen_ros.engine.scheduler import Scheduler
 from oxygen_ros.engine.scheduler import step_rows
 from oxygen_ros.engine.scheduler import TextView
-import pytest
 
 ARRIVALS = (0, 1, 4, 0, 2, 0, 0, 3, 1, 0, 5, 0, 1, 0, 2, 0, 0) * 3
 LIFETIMES = (5, 10, 30, 100, 10, 5, 100)
