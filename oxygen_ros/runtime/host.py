@@ -98,6 +98,7 @@ class EngineHost:
         self._status = EngineStatus(EngineState.STOPPED)
         self._settled = threading.Event()                # READY or FAILED for the first time
         self._closing = False
+        self._wake_lock = threading.Lock()
         self._wake_event = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._row = 0                                    # restarts in a row
         self._failure = Failed('')
@@ -168,10 +169,11 @@ class EngineHost:
         self._closing = True
         self._settled.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
-            os.eventfd_write(self._wake_event, 1)
+            self._wake()
             self._thread.join(self._supervision.close_timeout_s + 3.0)
         if not self._thread.is_alive():
-            event, self._wake_event = self._wake_event, -1
+            with self._wake_lock:
+                event, self._wake_event = self._wake_event, -1
             if event >= 0:
                 os.close(event)
 
@@ -186,12 +188,18 @@ class EngineHost:
         except ChannelFull as error:     # the child has been frozen for long and will be killed
             logger.warning('%s not sent: %s', type(message).__name__, error)
 
+    def _wake(self) -> None:
+        """End the wait of the host's thread, unless another caller has just closed all."""
+        with self._wake_lock:
+            if self._wake_event >= 0:
+                os.eventfd_write(self._wake_event, 1)
+
     def _refuse(self, request_id: str, detail: str) -> None:
         delta = self._texts.end(request_id, EndReason.REFUSED, detail)
         if delta is not None:
             self._undelivered.append(delta)
             if self._thread.is_alive():
-                os.eventfd_write(self._wake_event, 1)
+                self._wake()
             else:
                 self._deliver()
 

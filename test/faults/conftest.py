@@ -32,10 +32,16 @@ from rclpy.signals import SignalHandlerOptions
 
 @pytest.fixture(scope='module')
 def ros_env():
-    """Return the environment that puts a process on the domain of this module."""
+    """
+    Return the environment that puts a process on the domain of this module.
+
+    There are few domains and others on this machine may draw the same one, so everything is in a
+    namespace of its own as well.
+    """
     old = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE')
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    yield {'ROS_DOMAIN_ID': str(random.SystemRandom().randint(1, 100))}
+    number = random.SystemRandom().randrange(10 ** 6)
+    yield {'ROS_DOMAIN_ID': str(number % 100 + 1), 'NAMESPACE': f'/faults_{number}'}
     if old is None:
         del os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE']
     else:
@@ -59,7 +65,7 @@ def make_node(ros_env):
                 pass
 
     def make(name: str, **kwargs) -> Node:
-        node = Node(name, context=context, **kwargs)
+        node = Node(name, context=context, namespace=ros_env['NAMESPACE'], **kwargs)
         nodes.append(node)
         executor.add_node(node)
         return node

@@ -40,11 +40,11 @@ STEP = VELOCITY / RATE_HZ
 class Wire:
     """What the recorder process has written down."""
 
-    def __init__(self, folder: Path, topic: str, env: dict[str, str]):
+    def __init__(self, folder: Path, env: dict[str, str]):
         self._path = folder / 'wire.txt'
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name('wire_recorder.py')), topic,
-             str(self._path)], env={**os.environ, **env})
+            [sys.executable, str(Path(__file__).with_name('wire_recorder.py')),
+             f'{env["NAMESPACE"]}/command', str(self._path)], env={**os.environ, **env})
 
     def commands(self, start_ns: int = 0) -> np.ndarray:
         """Return [n, 1 + joints]: arrival on the steady clock in ns, positions."""
@@ -85,6 +85,11 @@ class Wire:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait(5)
+
+
+def namespaced(env: dict[str, str], *arguments: str) -> tuple[str, ...]:
+    """Return the ROS arguments that put a node into the namespace of the test."""
+    return '-r', f'__ns:={env["NAMESPACE"]}', *arguments
 
 
 class Switch:

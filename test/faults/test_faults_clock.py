@@ -23,6 +23,7 @@ import threading
 import time
 
 from builtin_interfaces.msg import Time
+from fault_helpers import namespaced
 from fault_helpers import verdict
 from fault_helpers import Wire
 import pytest
@@ -93,7 +94,7 @@ def heard(make_node, clock):
 @pytest.fixture(scope='module')
 def wire(tmp_path_factory, ros_env):
     """Record the commands."""
-    wire = Wire(tmp_path_factory.mktemp('wire'), 'command', ros_env)
+    wire = Wire(tmp_path_factory.mktemp('wire'), ros_env)
     yield wire
     wire.close()
 
@@ -101,7 +102,8 @@ def wire(tmp_path_factory, ros_env):
 @pytest.fixture(scope='module')
 def node(tmp_path_factory, ros_env, heard, wire):
     """Start the node."""
-    node = NodeProcess(tmp_path_factory.mktemp('node'), env=ros_env, parameters={
+    node = NodeProcess(tmp_path_factory.mktemp('node'), env=ros_env,
+                       ros_arguments=namespaced(ros_env), parameters={
         'autostart': True, 'use_sim_time': True, 'tasks_file': 'none', 'replan_hz': 5.0})
     node.wait_for_log('active: 50 commands per second', timeout_s=90)
     wait_until(lambda: len(wire.commands()), timeout_s=20)

@@ -24,6 +24,7 @@ import signal
 import time
 
 from fault_helpers import children
+from fault_helpers import namespaced
 from fault_helpers import Switch
 from fault_helpers import Wire
 import pytest
@@ -43,7 +44,7 @@ PHASES = {
 def ended(tmp_path_factory, ros_env):
     """Start a node per phase and send its signals there; returns name -> what was seen."""
     folder = tmp_path_factory.mktemp('signals')
-    wire = Wire(folder, 'command', ros_env)
+    wire = Wire(folder, ros_env)
     seen, nodes = {}, {}
     try:
         for number, name in enumerate(PHASES):
@@ -51,7 +52,8 @@ def ended(tmp_path_factory, ros_env):
             switch.wants('warm_up 60')
             nodes[name] = NodeProcess(folder / str(number), env={**ros_env, **switch.env},
                                       parameters={'autostart': True, 'tasks_file': 'none'},
-                                      ros_arguments=('-r', f'__node:=node{number}'))
+                                      ros_arguments=namespaced(
+                                          ros_env, '-r', f'__node:=node{number}'))
         for name, (text, signals) in PHASES.items():
             node = nodes[name]
             if text:

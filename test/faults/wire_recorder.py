@@ -16,7 +16,7 @@
 An independent subscriber in a process of its own: writes down every command on the wire.
 
 usage: python wire_recorder.py TOPIC FILE; a line per command: steady ns of arrival, positions.
-It is a measuring instrument: where permitted it runs before everything else on the machine, so
+It is a measuring instrument: where permitted it runs before everything but the control tick, so
 that what it sees late or never was sent late or never.
 """
 
@@ -38,7 +38,7 @@ def main(topic: str, path: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))   # its threads inherit it
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(40))   # its threads inherit it
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = rclpy.create_node('wire_recorder')
     with open(path, 'w', encoding='utf-8') as file:
