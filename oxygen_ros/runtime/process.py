@@ -51,6 +51,9 @@ class EngineProcess:
         self._lock = threading.Lock()   # observe against close: a closed fd may be another's next
         self._closed = False
         fds = (far.fileno(), self.frames.fd, self.chunks.fd, self._frame_event, self.chunk_event)
+        # Ctrl-C goes to the whole group, also while the child still imports and could not ignore
+        # it; the mask belongs to this thread and is inherited.
+        old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process = subprocess.Popen(
                 [sys.executable, '-m', WORKER_MODULE, str(os.getpid()), *map(str, fds)],
@@ -59,6 +62,7 @@ class EngineProcess:
             self.close()
             raise
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
             far.close()
         self.pid = self._process.pid
         self.channel.send(start)
