@@ -24,6 +24,7 @@ import time
 
 from builtin_interfaces.msg import Time
 from fault_helpers import namespaced
+from fault_helpers import slow_robot
 from fault_helpers import verdict
 from fault_helpers import Wire
 import pytest
@@ -102,13 +103,17 @@ def wire(tmp_path_factory, ros_env):
 @pytest.fixture(scope='module')
 def node(tmp_path_factory, ros_env, heard, wire):
     """Start the node."""
-    node = NodeProcess(tmp_path_factory.mktemp('node'), env=ros_env,
+    folder = tmp_path_factory.mktemp('node')
+    node = NodeProcess(folder, env=ros_env,
                        ros_arguments=namespaced(ros_env), parameters={
+        'robot': slow_robot(folder),
         'autostart': True, 'use_sim_time': True, 'tasks_file': 'none', 'replan_hz': 5.0})
-    node.wait_for_log('active: 50 commands per second', timeout_s=90)
-    wait_until(lambda: len(wire.commands()), timeout_s=20)
-    yield node
-    node.kill()
+    try:
+        node.wait_for_log('active: 50 commands per second', timeout_s=90)
+        wait_until(lambda: len(wire.commands()), timeout_s=20)
+        yield node
+    finally:
+        node.kill()
 
 
 @pytest.mark.parametrize('seconds', [60.0, -60.0, -0.5])
