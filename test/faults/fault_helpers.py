@@ -72,7 +72,8 @@ class Wire:
         assert (np.abs(np.diff(positions, axis=0)) <= STEP * (1 + 1e-9) + 1e-12).all()
         seconds = (time.monotonic_ns() - start_ns) / 1e9
         if not is_silent_allowed:
-            assert len(commands) >= 0.9 * RATE_HZ * seconds - 5
+            is_crowded = os.getloadavg()[0] > 2 * os.cpu_count()
+            assert len(commands) >= (0.5 if is_crowded else 0.9) * RATE_HZ * seconds - 5
         assert len(commands) <= RATE_HZ * seconds + 5
         in_a_second = np.searchsorted(commands[:, 0], commands[:, 0] + 1e9) - np.arange(
             len(commands))
