@@ -71,13 +71,14 @@ class Wire:
         assert (positions >= LOWER - 1e-9).all() and (positions <= UPPER + 1e-9).all()
         assert (np.abs(np.diff(positions, axis=0)) <= STEP * (1 + 1e-9) + 1e-12).all()
         seconds = (time.monotonic_ns() - start_ns) / 1e9
+        is_crowded = os.getloadavg()[0] > 2 * os.cpu_count()
         if not is_silent_allowed:
-            is_crowded = os.getloadavg()[0] > 2 * os.cpu_count()
             assert len(commands) >= (0.5 if is_crowded else 0.9) * RATE_HZ * seconds - 5
         assert len(commands) <= RATE_HZ * seconds + 5
         in_a_second = np.searchsorted(commands[:, 0], commands[:, 0] + 1e9) - np.arange(
             len(commands))
-        assert not len(in_a_second) or in_a_second.max() <= RATE_HZ + 10
+        # On a crowded machine the recorder itself may stall and then hear several at once.
+        assert is_crowded or not len(in_a_second) or in_a_second.max() <= RATE_HZ + 10
         return positions
 
     def close(self) -> None:
