@@ -17,6 +17,7 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Callable
+import ctypes
 import os
 from pathlib import Path
 import signal
@@ -70,6 +71,11 @@ def wait_until(condition: Callable[[], object], *, timeout_s: float = 10.0):
     raise AssertionError(f'not within {timeout_s} s: {condition}')
 
 
+def die_with_parent() -> None:
+    """Leave no node behind when the tests themselves are killed."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)   # PR_SET_PDEATHSIG
+
+
 class NodeProcess:
     """One real node in a process of its own; its output goes to a file."""
 
@@ -87,7 +93,7 @@ class NodeProcess:
         self.process = subprocess.Popen(
             command + list(ros_arguments), stdout=self._log, stderr=subprocess.STDOUT, cwd=ROOT,
             env={**os.environ, 'OMP_NUM_THREADS': '1', 'PYTHONUNBUFFERED': '1', **(env or {})},
-            start_new_session=True)
+            start_new_session=True, preexec_fn=die_with_parent)
 
     @property
     def log(self) -> str:
