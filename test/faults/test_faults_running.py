@@ -104,7 +104,7 @@ def node(tmp_path_factory, ros_env, switch, robot, heard, wire):
     try:
         node.wait_for_log('active: 50 commands per second', timeout_s=90)
         verdict(heard, 'fresh', timeout_s=40)
-        wait_until(lambda: len(wire.commands()), timeout_s=20)
+        wait_until(lambda: len(wire.commands()), timeout_s=60)
         yield node
     finally:
         node.kill()

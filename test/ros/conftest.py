@@ -144,7 +144,7 @@ def running_node(tmp_path_factory, robot, heard):
     try:
         node.wait_for_log('active: 50 commands per second', timeout_s=90)
         wait_until(lambda: heard.last('oxygen/deadline')
-                   and heard.last('oxygen/deadline').verdict == 'fresh', timeout_s=20)
+                   and heard.last('oxygen/deadline').verdict == 'fresh', timeout_s=60)
         yield node
     finally:
         node.kill()

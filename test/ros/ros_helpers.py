@@ -100,7 +100,7 @@ class NodeProcess:
         """Return everything said so far."""
         return self._log_path.read_text()
 
-    def wait_for_log(self, text: str, *, timeout_s: float = 20.0) -> None:
+    def wait_for_log(self, text: str, *, timeout_s: float = 60.0) -> None:
         """Wait until the log has text."""
         give_up_s = time.monotonic() + timeout_s
         while text not in self.log:
@@ -135,7 +135,7 @@ class NodeProcess:
         self._log.close()
 
 
-def call(node: Node, kind, name: str, request, *, timeout_s: float = 20.0):
+def call(node: Node, kind, name: str, request, *, timeout_s: float = 60.0):
     """Call a service from a test thread."""
     client = node.create_client(kind, name)
     try:
@@ -154,7 +154,7 @@ def change_state(node: Node, transition_id: int, *, name: str = 'oxygen', label:
     return call(node, ChangeState, f'{name}/change_state', request, timeout_s=timeout_s).success
 
 
-def state_of(node: Node, *, name: str = 'oxygen', timeout_s: float = 20.0) -> str:
+def state_of(node: Node, *, name: str = 'oxygen', timeout_s: float = 60.0) -> str:
     """Return the lifecycle state as a word."""
     response = call(node, GetState, f'{name}/get_state', GetState.Request(), timeout_s=timeout_s)
     return response.current_state.label
@@ -278,5 +278,5 @@ def ask(caller, heard, question: str, **fields):
 def result_of(goal_handle):
     """Wait for the end of a question."""
     future = goal_handle.get_result_async()
-    wait_until(future.done, timeout_s=20)
+    wait_until(future.done, timeout_s=60)
     return future.result()

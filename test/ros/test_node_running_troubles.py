@@ -50,7 +50,7 @@ def test_a_stalled_process_sends_no_burst_afterwards(running_node, heard):
     assert len(heard.arrivals_s['command']) - start < 65
     after = heard.next('oxygen/deadline')
     assert after.missed - before.missed >= 60
-    verdict(heard, 'fresh', timeout_s=20)
+    verdict(heard, 'fresh', timeout_s=60)
 
 
 def test_malformed_frames_are_counted_and_do_no_harm(running_node, robot, heard):
@@ -128,7 +128,7 @@ def test_killing_the_engine_holds_the_robot_and_brings_the_engine_back(
                         if heard.last('oxygen/engine').restarts == 1 else None)
     assert status.pid != pid
     texts = len(heard.messages['oxygen/language'])
-    wait_until(lambda: len(heard.messages['oxygen/language']) > texts, timeout_s=20)
+    wait_until(lambda: len(heard.messages['oxygen/language']) > texts, timeout_s=60)
 
 
 def test_deactivate_sends_the_fallback_last_and_activate_goes_on(
