@@ -70,7 +70,8 @@ def modules() -> list[Path]:
 def python_files() -> list[Path]:
     """Return every Python file that belongs to the repository, scripts included."""
     scripts = [path for path in (ROOT / 'scripts').iterdir()
-               if path.is_file() and path.read_text(encoding='utf-8').startswith('#!/usr/bin/env python3')]
+               if path.is_file()
+               and path.read_text(encoding='utf-8').startswith('#!/usr/bin/env python3')]
     folders = [path for name in ('oxygen_ros', 'test', 'launch', 'cmake')
                for path in (ROOT / name).rglob('*.py')]
     return sorted([*folders, *scripts, ROOT / 'setup.py'])
