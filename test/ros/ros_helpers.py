@@ -17,7 +17,6 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Callable
-import ctypes
 import os
 from pathlib import Path
 import signal
@@ -71,11 +70,6 @@ def wait_until(condition: Callable[[], object], *, timeout_s: float = 10.0):
     raise AssertionError(f'not within {timeout_s} s: {condition}')
 
 
-def die_with_parent() -> None:
-    """Leave no node behind when the tests themselves are killed."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)   # PR_SET_PDEATHSIG
-
-
 class NodeProcess:
     """One real node in a process of its own; its output goes to a file."""
 
@@ -93,14 +87,14 @@ class NodeProcess:
         self.process = subprocess.Popen(
             command + list(ros_arguments), stdout=self._log, stderr=subprocess.STDOUT, cwd=ROOT,
             env={**os.environ, 'OMP_NUM_THREADS': '1', 'PYTHONUNBUFFERED': '1', **(env or {})},
-            start_new_session=True, preexec_fn=die_with_parent)
+            start_new_session=True)
 
     @property
     def log(self) -> str:
         """Return everything said so far."""
         return self._log_path.read_text()
 
-    def wait_for_log(self, text: str, *, timeout_s: float = 60.0) -> None:
+    def wait_for_log(self, text: str, *, timeout_s: float = 20.0) -> None:
         """Wait until the log has text."""
         give_up_s = time.monotonic() + timeout_s
         while text not in self.log:
@@ -135,7 +129,7 @@ class NodeProcess:
         self._log.close()
 
 
-def call(node: Node, kind, name: str, request, *, timeout_s: float = 60.0):
+def call(node: Node, kind, name: str, request, *, timeout_s: float = 20.0):
     """Call a service from a test thread."""
     client = node.create_client(kind, name)
     try:
@@ -154,7 +148,7 @@ def change_state(node: Node, transition_id: int, *, name: str = 'oxygen', label:
     return call(node, ChangeState, f'{name}/change_state', request, timeout_s=timeout_s).success
 
 
-def state_of(node: Node, *, name: str = 'oxygen', timeout_s: float = 60.0) -> str:
+def state_of(node: Node, *, name: str = 'oxygen', timeout_s: float = 20.0) -> str:
     """Return the lifecycle state as a word."""
     response = call(node, GetState, f'{name}/get_state', GetState.Request(), timeout_s=timeout_s)
     return response.current_state.label
@@ -278,5 +272,5 @@ def ask(caller, heard, question: str, **fields):
 def result_of(goal_handle):
     """Wait for the end of a question."""
     future = goal_handle.get_result_async()
-    wait_until(future.done, timeout_s=60)
+    wait_until(future.done, timeout_s=20)
     return future.result()
