@@ -25,7 +25,6 @@ import argparse
 from collections.abc import Sequence
 import json
 from pathlib import Path
-import signal
 import sys
 import threading
 import time
@@ -47,6 +46,8 @@ from oxygen_ros.msg import EngineStatus
 from oxygen_ros.msg import MemoryFact
 from oxygen_ros.msg import TokenDelta
 from oxygen_ros.ros import qos
+from oxygen_ros.ros.command import parse_before_ros
+from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.transcript import Transcript
 
 COMMAND_TYPES = {
@@ -192,9 +193,7 @@ def engine_state(engine: EngineStatus) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Watch until SIGINT, SIGTERM or the given time; return the exit code."""
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_on_signals()
     options, ros_arguments = parse(list(sys.argv[1:] if argv is None else argv))
     rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
@@ -221,8 +220,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument('--quiet', action='store_true', help='only the summary line')
     parser.add_argument('--node', default='oxygen', help='name of the node (default: oxygen)')
     parser.add_argument('--command', default='command', help='command topic (default: command)')
-    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
-    return parser.parse_args(argv[:split]), argv[split:]
+    return parse_before_ros(parser, argv)
 
 
 def watch(monitor: Monitor, stopping: threading.Event, seconds: float) -> None:

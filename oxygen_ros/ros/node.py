@@ -19,7 +19,6 @@ from collections.abc import Sequence
 import json
 import os
 from pathlib import Path
-import signal
 import sys
 import threading
 
@@ -29,6 +28,8 @@ from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.signals import SignalHandlerOptions
 
 from oxygen_ros.config import ConfigError
+from oxygen_ros.ros.command import parse_before_ros
+from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.oxygen_node import OxygenNode
 
 # Fixed, because the default is the number of cores and one thread cannot both load a checkpoint
@@ -42,10 +43,7 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a failed autostart; return the exit code."""
-    stopping = threading.Event()
-    # rclpy's own handlers end in a traceback when Ctrl-C arrives twice, as under ros2 launch.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_on_signals()
     options, ros_arguments = parse(sys.argv[1:] if argv is None else argv)
     domain = os.environ.get('ROS_DOMAIN_ID') or '0'
     if not domain.isdecimal() or int(domain) > MAX_DOMAIN_ID:
@@ -71,9 +69,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
                'Parameters are described by: ros2 param describe /oxygen NAME')
     parser.add_argument('--json', metavar='FILE', default='',
                         help='write the figures of the run to FILE at exit')
-    argv = list(argv)
-    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
-    return parser.parse_args(argv[:split]), argv[split:]
+    return parse_before_ros(parser, argv)
 
 
 def run(options: argparse.Namespace, stopping: threading.Event) -> int:

@@ -30,7 +30,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 import json
 from pathlib import Path
-import signal
 import sys
 import threading
 import time
@@ -46,6 +45,11 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import CompressedImage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+
+from oxygen_ros.ros.command import parse_before_ros
+from oxygen_ros.ros.command import start_failure
+from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.command import write_figures
 
 # Recorded camera -> topic of robot profile `widowx`.
 CAMERA_TOPICS = {'image_0': 'primary/image', 'image_1': 'secondary/image',
@@ -188,9 +192,7 @@ def endless(clips: Sequence[Clip]) -> Iterator[Clip]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Play until the end, SIGINT or SIGTERM; return the exit code."""
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_on_signals()
     options, ros_arguments = parse(list(sys.argv[1:] if argv is None else argv))
     try:
         clips = load_clips(Path(options.folder), options.clips)
@@ -201,19 +203,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         player = Player()
     except Exception as error:
         rclpy.try_shutdown()
-        return complain(f'cannot start ROS: {str(error).strip().splitlines()[0]}; check '
-                        f'ROS_DOMAIN_ID (0 to 101) and the arguments behind --ros-args')
+        return complain(start_failure(error))
     try:
         figures = run(player, clips, options, stopping)
     finally:
         player.destroy_node()
         rclpy.try_shutdown()
-    if options.json:
-        try:
-            Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
-        except OSError as error:
-            return complain(f'cannot write {options.json}: {error.strerror}; choose another FILE')
-    return 0
+    failure = write_figures(options.json, figures) if options.json else ''
+    return complain(failure) if failure else 0
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -232,8 +229,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument('--wait', type=float, default=10.0, metavar='S',
                         help='wait this long for a listener (default: 10)')
     parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
-    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
-    return parser.parse_args(argv[:split]), argv[split:]
+    return parse_before_ros(parser, argv)
 
 
 def clip_numbers(text: str) -> tuple[int, ...]:

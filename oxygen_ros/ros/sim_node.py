@@ -26,10 +26,7 @@ import argparse
 from array import array
 from collections import deque
 from collections.abc import Sequence
-import json
 import os
-from pathlib import Path
-import signal
 import sys
 import threading
 import time
@@ -52,6 +49,10 @@ from trajectory_msgs.msg import JointTrajectory
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.ros.command import parse_before_ros
+from oxygen_ros.ros.command import start_failure
+from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.command import write_figures
 from oxygen_ros.sim import CAMERAS
 from oxygen_ros.sim import RenderingError
 from oxygen_ros.sim import TableTop
@@ -193,9 +194,7 @@ class SimNode(Node):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the simulated robot until SIGINT, SIGTERM or the given time; return the exit code."""
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping = stop_on_signals()
     options, ros_arguments = parse(list(sys.argv[1:] if argv is None else argv))
     os.nice(NICE)
     # Software rendering on its own threads would take the core that the engine computes on.
@@ -210,8 +209,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         node = SimNode(robot, table)
     except Exception as error:
         rclpy.try_shutdown()
-        return complain(f'cannot start ROS: {str(error).strip().splitlines()[0]}; check '
-                        f'ROS_DOMAIN_ID (0 to 101) and the arguments behind --ros-args')
+        return complain(start_failure(error))
     node.get_logger().info(f'{robot.name} on a table, pictures by {table.backend}, '
                            f'task: {table.task.instruction}')
     try:
@@ -220,12 +218,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         node.destroy_node()
         rclpy.try_shutdown()
         table.close()
-    if options.json:
-        try:
-            Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
-        except OSError as error:
-            return complain(f'cannot write {options.json}: {error.strerror}; choose another FILE')
-    return 0
+    failure = write_figures(options.json, figures) if options.json else ''
+    return complain(failure) if failure else 0
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -240,8 +234,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument('--robot', default='so101', help='robot profile (default: so101)')
     parser.add_argument('--seconds', type=float, default=0.0, help='end after this time; 0: never')
     parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
-    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
-    return parser.parse_args(argv[:split]), argv[split:]
+    return parse_before_ros(parser, argv)
 
 
 def make_table(robot: RobotProfile, options: argparse.Namespace) -> TableTop:
