@@ -160,7 +160,6 @@ class Engine:
             self.emit_all(self.language.finish_step(*riders))
         self.expire()   # also in overload, when no step runs: an expired text gives its rows back
         while not interrupted():
-            self.expire()
             texts = [text.view() for text in self.language.running]
             chosen = self.scheduler.plan_decode(self.now_s(), texts)
             if not chosen:
@@ -168,6 +167,7 @@ class Engine:
             with self.meter.stage('decode', batch=step_rows(texts, chosen)):
                 deltas = self.language.step(chosen)
             self.emit_all(deltas)
+            self.expire()
 
     def speak_to_end(self) -> None:
         """Run decode steps until every text has ended; what the baselines do in every frame."""
