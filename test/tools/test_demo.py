@@ -191,8 +191,10 @@ def test_simulator_that_cannot_render_ends_the_demo_with_the_remedy(run_demo):
 
 def test_reader_that_goes_away_ends_the_demo(tmp_path):
     command = f'{sys.executable} -m oxygen_ros.tools.demo | head -n 1'
+    # Without a domain it chooses a free one; with ours it would warn that it is in use, first.
+    environment = {key: value for key, value in os.environ.items() if key != 'ROS_DOMAIN_ID'}
     result = subprocess.run(['bash', '-c', f'set -o pipefail; {command}'], text=True,
-                            capture_output=True, timeout=START_S, check=False)
+                            env=environment, capture_output=True, timeout=START_S, check=False)
     assert result.returncode == 0
     assert 'Simulated SO-101 arm' in result.stdout
     assert result.stderr == ''
