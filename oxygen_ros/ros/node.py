@@ -111,7 +111,9 @@ def autostart(node: OxygenNode, stopping: threading.Event, failed: threading.Eve
             if stopping.is_set() or transition() != TransitionCallbackReturn.SUCCESS:
                 raise RuntimeError(f'{transition.__name__} did not succeed')
     except Exception as error:  # up to Humble an impossible transition raises
-        if not stopping.is_set():
+        # A signal to the whole group ends the engine at once, but the main thread hears of it only
+        # after its spin: being told to stop is no failure.
+        if not stopping.wait(3 * SPIN_S):
             node.get_logger().error(f'autostart: {error}; see above')
             failed.set()
             stopping.set()

@@ -48,6 +48,7 @@ class RunningDemo:
     def __init__(self, folder: Path, *arguments, **environment):
         self.mark = uuid.uuid4().hex
         self.domain_id = random.SystemRandom().randint(1, 100)
+        self._files_before = set(self._port_files())   # of a robot that was killed here earlier
         self._output, self._errors = folder / 'stdout', folder / 'stderr'
         with self._output.open('wb') as output, self._errors.open('wb') as errors:
             self.process = subprocess.Popen(
@@ -95,7 +96,10 @@ class RunningDemo:
             time.sleep(0.1)
 
     def shared_memory_files(self) -> list[str]:
-        """Return the files in /dev/shm that belong to ports of this demo's domain."""
+        """Return the files in /dev/shm that this demo made for ports of its domain."""
+        return sorted(set(self._port_files()) - self._files_before)
+
+    def _port_files(self) -> list[str]:
         first_port = 7400 + 250 * self.domain_id
         return [path.name for path in Path('/dev/shm').glob('*fastdds_port*')
                 if 0 <= int(re.search(r'port(\d+)', path.name)[1]) - first_port < 250]
