@@ -19,6 +19,7 @@ Folders are stages of the data path; each may import only what stands above it:
 
     types, config, clock    nouns that cross boundaries
     models                  what is computed (torch)
+    spaces                  what a model's numbers mean on a robot (numpy only)
     checkpoint              bytes -> ready model
     engine                  when it is computed
     policy                  what the robot may be told (numpy only)

@@ -43,7 +43,8 @@ ALLOWED = {
     'clock': (set(), set()),
     'config': (NOUNS, {'numpy', 'yaml'}),
     'models': (NOUNS, {'numpy'} | COMPUTES),
-    'checkpoint': (NOUNS | {'models'}, {'numpy'} | COMPUTES),
+    'spaces': (NOUNS, {'numpy'}),
+    'checkpoint': (NOUNS | {'models', 'spaces'}, {'numpy'} | COMPUTES),
     'engine': (NOUNS | {'models', 'checkpoint'}, {'numpy'} | COMPUTES),
     'policy': (NOUNS, {'numpy'}),
     'runtime': (NOUNS | {'models', 'checkpoint', 'engine', 'policy'}, {'numpy', 'torch'}),
@@ -57,9 +58,9 @@ EXTRA = {
     'ros/sim_node.py': {'sim'},        # the simulated robot as a ROS node
 }
 # These run in the process that holds the control timer, where torch would make it late.
-WITHOUT_TORCH = ('oxygen_ros.policy', 'oxygen_ros.runtime.session', 'oxygen_ros.runtime.host',
-                 'oxygen_ros.runtime.shared_frames', 'oxygen_ros.runtime.facts',
-                 'oxygen_ros.runtime.metrics', 'oxygen_ros.cli')
+WITHOUT_TORCH = ('oxygen_ros.policy', 'oxygen_ros.spaces', 'oxygen_ros.runtime.session',
+                 'oxygen_ros.runtime.host', 'oxygen_ros.runtime.shared_frames',
+                 'oxygen_ros.runtime.facts', 'oxygen_ros.runtime.metrics', 'oxygen_ros.cli')
 
 
 def modules() -> list[Path]:

@@ -27,6 +27,7 @@ from oxygen_ros.checkpoint.prompt import state_bins
 from oxygen_ros.checkpoint.tokenizer import TextTokenizer
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.models.pi05 import Pi05
+from oxygen_ros.spaces import action_space
 from oxygen_ros.types import Observation
 
 
@@ -66,7 +67,7 @@ class LoadedPolicy:
 
     @property
     def action_dim(self) -> int:
-        """Columns of the model's actions, of which a robot uses the first num_joints."""
+        """Columns of the model's actions, of which a robot uses the first few."""
         return self.model.architecture.action_dim
 
     @property
@@ -78,7 +79,8 @@ class LoadedPolicy:
         """Return the inputs of one observation."""
         slots = tuple(slot for slot in self.cameras if slot in observation.images)
         images = prepare_images([observation.images[slot] for slot in slots], self.image_size)
-        bins = state_bins(scaled_state(observation.state, robot))
+        space = action_space(robot)
+        bins = state_bins(scaled_state(space.model_state(observation.state), *space.state_range))
         return ModelInputs(
             images=images, slots=slots,
             token_ids=tuple(prompt_ids(self.tokenizer, observation.instruction, bins)),
@@ -89,25 +91,23 @@ class LoadedPolicy:
         """Return absolute joint targets [horizon, num_joints] in robot units."""
         actions = np.asarray(model_actions.cpu() if torch.is_tensor(model_actions)
                              else model_actions, np.float64)
-        actions = actions[:, :len(robot.joints)] * robot.scale
-        if robot.action_space == 'joint_delta':
-            actions = actions + observation.state
-        return actions.astype(np.float32)
+        space = action_space(robot)
+        targets = space.targets(actions[:, :space.action_size], observation.state)
+        return targets.astype(np.float32)
 
     def model_actions(self, targets: NDArray, observation: Observation,
                       robot: RobotProfile) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """
         Undo robot_actions: joint targets [n, num_joints] to model actions [n, action_dim].
 
-        Also returns where they say something: not in columns that this robot has no joint for.
+        Also returns where they say something: not in columns that this robot does not use.
         """
-        targets = np.asarray(targets, np.float64)
-        if robot.action_space == 'joint_delta':
-            targets = targets - observation.state
-        scale, actions = robot.scale, np.zeros((len(targets), self.action_dim), np.float32)
+        space = action_space(robot)
+        told = space.actions(targets, observation.state)
+        actions = np.zeros((len(targets), self.action_dim), np.float32)
         known = np.zeros(actions.shape, bool)
-        known[:, :len(robot.joints)] = scale != 0
-        actions[:, :len(robot.joints)] = targets / np.where(scale != 0, scale, 1)
+        known[:, :space.action_size] = np.isfinite(told)
+        actions[known] = told[np.isfinite(told)]
         return actions, known
 
     def suffix_ids(self, text: str) -> list[int]:

@@ -19,21 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxygen_ros.checkpoint.tokenizer import TextTokenizer
-from oxygen_ros.config import RobotProfile
 
 NUM_BINS = 256
 MAX_TOKENS = 200   # what the public checkpoints were trained with
-UNLIMITED_RANGE = np.pi   # a joint without position limits is scaled as if it had these
 
 _logger = logging.getLogger(__name__)
 
 
-def scaled_state(state: NDArray[np.float32], robot: RobotProfile) -> NDArray[np.float64]:
-    """Return the state in [-1, 1] between the joints' limits."""
-    lower = np.array([-UNLIMITED_RANGE if joint.lower is None else joint.lower
-                      for joint in robot.joints])
-    upper = np.array([UNLIMITED_RANGE if joint.upper is None else joint.upper
-                      for joint in robot.joints])
+def scaled_state(state: NDArray, lower: NDArray, upper: NDArray) -> NDArray[np.float64]:
+    """Return the state in [-1, 1] between `lower` and `upper`."""
     return (np.asarray(state, np.float64) - lower) / (upper - lower) * 2 - 1
 
 

@@ -24,12 +24,6 @@ from oxygen_ros.checkpoint.prompt import prompt_ids
 from oxygen_ros.checkpoint.prompt import prompt_text
 from oxygen_ros.checkpoint.prompt import scaled_state
 from oxygen_ros.checkpoint.prompt import state_bins
-from oxygen_ros.config import Camera
-from oxygen_ros.config import Joint
-from oxygen_ros.config import RobotProfile
-
-ROBOT = RobotProfile('test', (Camera('front', 'front/image'),),
-                     (Joint('a', lower=-2, upper=2), Joint('b', lower=0, upper=1), Joint('c')))
 
 
 @pytest.fixture(scope='module')
@@ -43,8 +37,9 @@ def test_prompt_is_one_line_with_state_and_cue():
         'Task: pick up the red cup and place it, State: 175 0;\nAction: ')
 
 
-def test_bins_span_the_joint_limits():
-    scaled = scaled_state(np.array([-2, 0.5, 0], np.float32), ROBOT)
+def test_bins_span_the_range_of_the_state():
+    scaled = scaled_state(np.array([-2, 0.5, 0], np.float32), np.array([-2, 0, -3]),
+                          np.array([2, 1, 3]))
     np.testing.assert_allclose(scaled, [-1, 0, 0])
     assert state_bins(scaled) == [0, 128, 128]
     assert state_bins(np.array([-7, -1, -0.9999, 0.9999, 1, 9])) == [0, 0, 0, 255, 255, 255]
