@@ -89,7 +89,7 @@ class Engine:
             self.language.use_static_shapes()
         self._riders: tuple[DecodePass, torch.Tensor] | None = None   # ran in the last encode
         self.triggers = TaskTriggers(seed=config.seed)
-        self.meter = Meter(self.now_s, self.costs)
+        self.meter = Meter(clock, self.costs)
         self._epoch = 0
         self._continuation = Continuation(policy, robot, device=config.device)
         self._baseline = BASELINES.get(config.policy)

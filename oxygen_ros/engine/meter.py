@@ -14,19 +14,24 @@
 
 """Where the time of a cycle goes, and how much work was done since the start."""
 
-from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextlib import nullcontext
 import threading
 
+from oxygen_ros.clock import Clock
+from oxygen_ros.clock import WorkClock
 from oxygen_ros.engine.costs import CostModel
 
 
 class Meter:
     """Durations of the current cycle, totals since the start; feeds the cost model."""
 
-    def __init__(self, now_s: Callable[[], float], costs: CostModel):
-        self._now_s, self._costs = now_s, costs
+    def __init__(self, clock: Clock, costs: CostModel):
+        self._clock, self._costs = clock, costs
+        # In a simulation work takes the time that it is said to take.
+        self._spend = (clock.stage if isinstance(clock, WorkClock)
+                       else lambda name, batch: nullcontext())
         self._lock = threading.Lock()   # the parallel baseline encodes in two threads
         self.recording = True           # False: durations say nothing about later ones
         self.restart()
@@ -69,9 +74,10 @@ class Meter:
     @contextmanager
     def stage(self, name: str, *, batch: int = 1) -> Iterator[None]:
         """Time one piece of work; a piece that fails is not counted."""
-        began_s = self._now_s()
-        yield
-        duration_s = self._now_s() - began_s
+        began_ns = self._clock.now_ns()
+        with self._spend(name, batch):
+            yield
+        duration_s = (self._clock.now_ns() - began_ns) * 1e-9
         with self._lock:
             self._spent_s[name] += duration_s
             self._counts[name] += 1

@@ -18,9 +18,10 @@ Drives one robot: the session, the engine process behind it, memory and figures.
     session          the one object that node, bag tool, simulator and benchmark drive
     host, process    supervision of the engine, one life of its process
     worker, inline   the engine in a child process, or in this one
+    lockstep         the engine in this one, on time that is stepped by the caller
     shared_frames    pictures and chunks across processes, channel: small messages
     facts, memory    text -> facts -> store on disk
     metrics          what a run amounted to
 
-Only worker and inline import torch, so the process that holds the tick never does.
+Only worker, inline and lockstep import torch, so the process that holds the tick never does.
 """

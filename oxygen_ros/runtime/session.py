@@ -35,14 +35,14 @@ from oxygen_ros.config import StandingTask
 from oxygen_ros.policy.controller import Controller
 from oxygen_ros.runtime.checks import check_observation
 from oxygen_ros.runtime.host import EngineHost
+from oxygen_ros.runtime.hosts import check_host
+from oxygen_ros.runtime.hosts import make_host
 from oxygen_ros.runtime.memory import MemoryStore
 from oxygen_ros.runtime.memory import StoreError
 from oxygen_ros.runtime.outputs import Listener
 from oxygen_ros.runtime.outputs import Outputs
 from oxygen_ros.runtime.protocol import EngineState
 from oxygen_ros.runtime.protocol import Supervision
-from oxygen_ros.runtime.status import DeadlineStatus
-from oxygen_ros.runtime.status import EngineReport
 from oxygen_ros.runtime.status import SessionStatus
 from oxygen_ros.runtime.tick_log import TickLog
 from oxygen_ros.types import Cause
@@ -81,19 +81,19 @@ class Session:
         """
         Prepare a session; nothing is loaded yet. Raises ConfigError for a wrong host.
 
-        host: 'process' (engine in a child process) or 'inline' (engine in this process, each
-        observe() runs the whole cycle before it returns: for bag evaluation and tests).
+        host: 'process' (engine in a child process), 'inline' (in this process, each observe()
+        runs the whole cycle before it returns) or 'lockstep' (in this process, works only inside
+        run_until(), for simulation and replay; clock: a SteppedClock, also as node_clock_ns).
         memory_path: SQLite file; None keeps facts only as long as the session.
         trace_path: CSV file with a line per tick (policy.trace); None: none.
         """
-        if host not in ('process', 'inline'):
-            raise ConfigError(f'host is {host!r}; choose one of: process, inline')
+        self._clock = clock or SteadyClock()
+        check_host(host, self._clock)
         self.robot = robot
         self.control = control
         self.engine = engine
         self.active = False
         self._tasks = tuple(tasks)
-        self._clock = clock or SteadyClock()
         self._node_clock_ns = node_clock_ns
         self._memory_path = memory_path
         self._host_kind = host
@@ -131,7 +131,8 @@ class Session:
                 self.close()
                 raise SessionError(str(error)) from error
             self._outputs.begin(self._memory, own_thread=self._host_kind == 'process')
-            host = self._host = self._make_host()
+            host = self._host = make_host(self._host_kind, self.robot, self.engine, self._outputs,
+                                          clock=self._clock, supervision=self._supervision)
         try:
             host.start()
             status = host.wait_ready()
@@ -243,12 +244,23 @@ class Session:
                     self._outputs.metrics.dropped_observations += 1
             except OSError as error:
                 if not self._no_memory:
-                    self._outputs.warn(f'observation dropped, no shared memory for it: {error}; '
-                                       'free memory or use smaller pictures')
+                    self._outputs.warn(f'observation dropped, no memory to share it: {error}; use '
+                                       'smaller pictures')
                 self._no_memory = True
                 return 0
             self._no_memory = False
             return observation.frame_id
+
+    def run_until(self, time_ns: int) -> None:
+        """
+        Let time pass on the clock of a lockstep session; what is done by then has arrived.
+
+        Work due at time_ns is begun by a second call for it, so that it sees what comes between.
+        """
+        with self._lock:
+            if self._host is None or self._host_kind != 'lockstep':
+                raise SessionError("time can be stepped in a configured 'lockstep' session only")
+            self._host.run_until(time_ns)
 
     def set_instruction(self, text: str) -> None:
         """Change what the robot shall do, from the next observation on; older chunks are void."""
@@ -342,8 +354,7 @@ class Session:
         """
         if self._controller is None:
             return TickResult(index, None, Verdict.STOPPED, Cause.INACTIVE, 0, lateness_ns)
-        now_ns = self._node_clock_ns()
-        result = self._controller.tick(now_ns, index, lateness_ns)
+        result = self._controller.tick(now_ns := self._node_clock_ns(), index, lateness_ns)
         self._ticks.record(result)
         frame_id, stamp_ns = self._outputs.newest_chunk
         if result.frame_id == frame_id != self._commanded_frame_id:
@@ -362,22 +373,14 @@ class Session:
         cause_detail = ''
         if ticks.last is not None and self._controller is not None:
             cause_detail = self._controller.describe(ticks.last.cause, self._node_clock_ns())
-        return SessionStatus(
-            deadline=DeadlineStatus.of(ticks, rate_hz=self.robot.control_rate_hz,
-                                       realtime=self._realtime),
-            engine=EngineReport.of(figures), ticks=ticks, figures=figures, active=self.active,
-            epoch=self._epoch, instruction=self._instruction, cause_detail=cause_detail,
-            seconds=metrics.seconds())
+        return SessionStatus.of(
+            ticks, figures, rate_hz=self.robot.control_rate_hz, realtime=self._realtime,
+            active=self.active, epoch=self._epoch, instruction=self._instruction,
+            cause_detail=cause_detail, seconds=metrics.seconds())
 
     def summary(self) -> dict:
         """Return the JSON of a run, also after close()."""
         return self.snapshot().summary()
-
-    def _make_host(self) -> EngineHost:
-        if self._host_kind == 'inline':
-            from oxygen_ros.runtime.inline import InlineHost  # imports torch
-            return InlineHost(self.robot, self.engine, self._outputs, clock=self._clock)
-        return EngineHost(self.robot, self.engine, self._outputs, supervision=self._supervision)
 
     def _start_tasks(self) -> None:
         self._outputs.set_tasks(self._tasks)

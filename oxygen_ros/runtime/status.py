@@ -171,6 +171,13 @@ class SessionStatus:
     cause_detail: str                 # in words, what is behind the newest tick's cause
     seconds: float                    # active since configure
 
+    @classmethod
+    def of(cls, ticks: TickSnapshot, figures: Figures, *, rate_hz: float, realtime: bool,
+           **state) -> 'SessionStatus':
+        """Put the figures of ticks and engine beside the state, the other fields."""
+        return cls(DeadlineStatus.of(ticks, rate_hz=rate_hz, realtime=realtime),
+                   EngineReport.of(figures), ticks, figures, **state)
+
     def summary(self) -> dict:
         """Return the JSON of a run."""
         figures, ticks = self.figures, self.ticks
