@@ -39,7 +39,7 @@ demo: setup
 	@$(BIN)/python -m oxygen_ros demo $(if $(SECONDS),--seconds $(SECONDS))
 
 test: setup lint
-	@$(BIN)/python -m pytest -rs $(PYTEST_ARGS) test
+	@$(BIN)/python scripts/run_tests.py -rs $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed
 	@$(BIN)/ruff check .

@@ -16,7 +16,6 @@
 
 import os
 from pathlib import Path
-import random
 import sys
 import threading
 
@@ -28,6 +27,7 @@ from rclpy.exceptions import InvalidHandle
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from ros_domain import draw_domain
 
 
 @pytest.fixture(scope='module')
@@ -35,13 +35,13 @@ def ros_env():
     """
     Return the environment that puts a process on the domain of this module.
 
-    There are few domains and others on this machine may draw the same one, so everything is in a
-    namespace of its own as well.
+    There are few domains and other programs may use the same one, so everything is in a namespace
+    of its own as well.
     """
     old = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE')
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    number = random.SystemRandom().randrange(10 ** 6)
-    yield {'ROS_DOMAIN_ID': str(number % 100 + 1), 'NAMESPACE': f'/faults_{number}'}
+    number = draw_domain()
+    yield {'ROS_DOMAIN_ID': str(number), 'NAMESPACE': f'/faults_{number}'}
     if old is None:
         del os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE']
     else:

@@ -15,7 +15,7 @@
 """
 Ctrl-C, also twice, and SIGTERM before the robot ever moved (LCH-06).
 
-Exit code 0 within 5 s, no orphan, no traceback, and not one message on the wire. The active
+Exit code 0 within 5 s, no orphan, no traceback, and not one command on the wire. The active
 phase is in test_faults_running.py; all nodes start at once, most of their time is imports.
 """
 
@@ -27,7 +27,9 @@ from fault_helpers import children
 from fault_helpers import namespaced
 from fault_helpers import Switch
 from fault_helpers import Wire
+from lifecycle_msgs.msg import Transition
 import pytest
+from ros_helpers import change_state
 from ros_helpers import NodeProcess
 from ros_helpers import wait_until
 
@@ -37,11 +39,12 @@ PHASES = {
     'loading': ('engine starting, process', (signal.SIGINT, signal.SIGINT)),
     'warm-up, Ctrl-C twice': ('warming up slowly', (signal.SIGINT, signal.SIGINT)),
     'warm-up, SIGTERM': ('warming up slowly', (signal.SIGTERM,)),
+    'inactive': ('', (signal.SIGINT, signal.SIGINT)),
 }
 
 
 @pytest.fixture(scope='module')
-def ended(tmp_path_factory, ros_env):
+def ended(tmp_path_factory, ros_env, make_node):
     """Start a node per phase and send its signals there; returns name -> what was seen."""
     folder = tmp_path_factory.mktemp('signals')
     wire = Wire(folder, ros_env)
@@ -49,15 +52,19 @@ def ended(tmp_path_factory, ros_env):
     try:
         for number, name in enumerate(PHASES):
             switch = Switch(folder / f'fault{number}')
-            switch.wants('warm_up 60')
+            switch.wants('' if name == 'inactive' else 'warm_up 60')
             nodes[name] = NodeProcess(folder / str(number), env={**ros_env, **switch.env},
-                                      parameters={'autostart': True, 'tasks_file': 'none'},
+                                      parameters={'autostart': name != 'inactive',
+                                                  'tasks_file': 'none'},
                                       ros_arguments=namespaced(
                                           ros_env, '-r', f'__node:=node{number}'))
         for name, (text, signals) in PHASES.items():
             node = nodes[name]
             if text:
                 node.wait_for_log(text, timeout_s=60)
+            elif name == 'inactive':
+                assert change_state(make_node('operator'), Transition.TRANSITION_CONFIGURE,
+                                    name=f'node{list(PHASES).index(name)}', timeout_s=60)
             else:
                 time.sleep(1.5)        # somewhere in its imports, or just after them
             engines = children(node.process.pid)

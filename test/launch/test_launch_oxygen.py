@@ -16,18 +16,18 @@
 
 import os
 from pathlib import Path
-import random
 import time
 import unittest
 
 import pytest
+from ros_domain import draw_domain
 
 launch = pytest.importorskip('launch')
 pytest.importorskip('launch_ros', reason='launch_ros comes with a ROS 2 installation')
 launch_testing = pytest.importorskip(
     'launch_testing', reason='launch_testing comes with a ROS 2 installation')
 
-os.environ['ROS_DOMAIN_ID'] = str(random.SystemRandom().randint(1, 100))
+os.environ['ROS_DOMAIN_ID'] = str(draw_domain())
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 
 from launch.actions import IncludeLaunchDescription  # noqa: E402

@@ -15,11 +15,12 @@
 """Real processes over real DDS: a domain of our own, a robot that publishes, node processes."""
 
 import os
-import random
 import threading
 
+from ros_domain import draw_domain
+
 # Before rclpy is imported anywhere: nothing of this run may meet another robot or run.
-os.environ['ROS_DOMAIN_ID'] = str(random.SystemRandom().randint(1, 100))
+os.environ['ROS_DOMAIN_ID'] = str(draw_domain())
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 os.environ['ROS_LOCALHOST_ONLY'] = '1' if os.environ.get('ROS_DISTRO') == 'humble' else '0'
 

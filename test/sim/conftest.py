@@ -16,7 +16,6 @@
 """A ROS domain of our own and a listener in this process that hears real messages over DDS."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -28,6 +27,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from ros_domain import draw_domain
 
 
 class Listener:
@@ -79,7 +79,7 @@ class Listener:
 def domain_id(monkeypatch):
     """Return a domain that nothing else uses."""
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    domain_id = random.SystemRandom().randint(1, 100)
+    domain_id = draw_domain()
     monkeypatch.setenv('ROS_DOMAIN_ID', str(domain_id))
     return domain_id
 

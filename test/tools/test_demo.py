@@ -22,7 +22,6 @@ Whatever a demo started carries a mark in its environment, so a process left beh
 import json
 import os
 from pathlib import Path
-import random
 import re
 import signal
 import socket
@@ -32,6 +31,7 @@ import time
 import uuid
 
 import pytest
+from ros_domain import draw_domain
 
 from oxygen_ros.tools import demo
 
@@ -47,7 +47,7 @@ class RunningDemo:
 
     def __init__(self, folder: Path, *arguments, **environment):
         self.mark = uuid.uuid4().hex
-        self.domain_id = random.SystemRandom().randint(1, 100)
+        self.domain_id = draw_domain()
         self._files_before = set(self._port_files())   # of a robot that was killed here earlier
         self._output, self._errors = folder / 'stdout', folder / 'stderr'
         with self._output.open('wb') as output, self._errors.open('wb') as errors:
@@ -220,7 +220,7 @@ def test_domain_in_use_is_noticed_and_a_free_one_taken_without_asking(monkeypatc
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other_robot:
         port = 0
         while not port:  # any domain whose first port is free now
-            domain_id = random.SystemRandom().randint(1, 100)
+            domain_id = draw_domain()
             try:
                 other_robot.bind(('', 7400 + 250 * domain_id + 10))
                 port = other_robot.getsockname()[1]

@@ -16,18 +16,18 @@
 
 import json
 import os
-import random
 import subprocess
 import sys
 
 import pytest
+from ros_domain import draw_domain
 
 from oxygen_ros.cli import COMMANDS
 from oxygen_ros.tools import doctor_checks as checks
 from oxygen_ros.tools.doctor import conclusion
 from oxygen_ros.tools.doctor import render
 
-ENVIRONMENT = {**os.environ, 'ROS_DOMAIN_ID': str(random.SystemRandom().randint(1, 100)),
+ENVIRONMENT = {**os.environ, 'ROS_DOMAIN_ID': str(draw_domain()),
                'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST', 'OMP_NUM_THREADS': '1'}
 
 

@@ -1,0 +1,55 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""
+Run all tests in two halves at the same time: python scripts/run_tests.py [PYTEST OPTION ...].
+
+The first half watches real nodes on the wire; it mostly waits, and needs its share of the machine
+in time. The second half mostly computes and gives way; its output is shown when both are done.
+"""
+
+from contextlib import suppress
+import os
+import subprocess
+import sys
+import tempfile
+
+ON_THE_WIRE = ('test/faults', 'test/launch', 'test/ros')
+NO_TESTS = 5   # of pytest: its options selected none, which may be right for one half
+
+
+def main(options: list[str]) -> int:
+    """Return pytest's exit code, of the half that failed if one did."""
+    pytest = [sys.executable, '-m', 'pytest', *options]
+    with tempfile.TemporaryFile() as output:
+        rest = subprocess.Popen(
+            [*pytest, *(f'--ignore={folder}' for folder in ON_THE_WIRE), 'test'],
+            stdout=output, stderr=subprocess.STDOUT, preexec_fn=lambda: os.nice(5))
+        halves = (subprocess.Popen([*pytest, *ON_THE_WIRE]), rest)
+        codes = {_wait(half) for half in halves}
+        output.seek(0)
+        sys.stdout.buffer.write(output.read())
+        sys.stdout.flush()
+    return max(codes - {NO_TESTS}, default=NO_TESTS)
+
+
+def _wait(half: subprocess.Popen) -> int:
+    """Return its exit code; a Ctrl-C reaches both halves, and they end by themselves."""
+    while True:
+        with suppress(KeyboardInterrupt):
+            return half.wait()
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
