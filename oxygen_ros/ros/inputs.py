@@ -14,9 +14,6 @@
 
 """Cameras, joint states and instruction from topics into the session."""
 
-from collections import Counter
-from dataclasses import dataclass
-from dataclasses import field
 import time
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -28,50 +25,31 @@ from std_msgs.msg import String
 
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.ros import qos
-from oxygen_ros.ros.convert import BadPicture
-from oxygen_ros.ros.convert import ImageDecoder
 from oxygen_ros.ros.faults import Faults
-from oxygen_ros.ros.joints import BadJoints
-from oxygen_ros.ros.joints import JointReader
-from oxygen_ros.ros.pairing import Pairing
+from oxygen_ros.sensing.convert import ImageDecoder
+from oxygen_ros.sensing.intake import Intake
+from oxygen_ros.sensing.intake import JOINTS_SOURCE
+from oxygen_ros.sensing.intake import Source
 
-JOINTS_SOURCE = 'joint_states'
-MAX_FUTURE_NS = 1_000_000_000    # a stamp further ahead of the node clock is not of this clock
 SILENT_AFTER_S = 3.0             # a source that never came is complained about after this
-
-
-@dataclass
-class Source:
-    """What came from one topic; written by its callback, read by the status."""
-
-    topic: str                                   # resolved name
-    required: bool
-    num_received: int = 0
-    num_refused: int = 0
-    reasons: Counter = field(default_factory=Counter)    # why messages were refused
-    last_s: float = 0.0                          # steady time of the newest message, 0: none
 
 
 class Inputs:
     """
     The node's subscriptions. All callbacks run one at a time, in one callback group.
 
-    Checks and converts what comes, pairs it into observations and tells the session about every
-    source that shows a sign of life. Nothing here waits for the engine.
+    The intake checks and converts what comes and pairs it into observations for the session.
+    Nothing here waits for the engine.
     """
 
     def __init__(self, node, robot: RobotProfile, *, decoder: ImageDecoder, faults: Faults):
         self._node = node
         self._robot = robot
-        self._decoder = decoder
         self._faults = faults
-        self._session = None
         self._clock = node.get_clock()
-        self._reader = JointReader(robot.joint_names)
-        self._pairing = Pairing(robot)
+        self._intake = Intake(robot, decoder=decoder, on_refused=self._refused)
         self._started_s = time.monotonic()
-        self._clear_wanted = False
-        self.sources: dict[str, Source] = {}
+        self.sources = self._intake.sources
         self._subscriptions = []
         self._group = MutuallyExclusiveCallbackGroup()
         for camera in robot.cameras:
@@ -82,33 +60,34 @@ class Inputs:
 
     def attach(self, session) -> None:
         """Send everything to this session from now on; None: to nobody."""
-        self._session = session
+        self._intake.session = session
         self._started_s = time.monotonic()
 
     def clear(self) -> None:
         """Forget pictures and joints before the next message is taken in; any thread."""
-        self._clear_wanted = True
+        self._intake.clear()
 
     def silent(self) -> list[tuple[str, str]]:
         """Return (source, complaint with remedy) of every source that ought to speak."""
-        if self._session is None or time.monotonic() - self._started_s < SILENT_AFTER_S:
+        if self._intake.session is None or time.monotonic() - self._started_s < SILENT_AFTER_S:
             return []
         complaints = [(name, self._why_silent(name, source))
                       for name, source in self.sources.items()
                       if not source.last_s and source.required]
-        missing = self._reader.missing
-        if missing and self.sources[JOINTS_SOURCE].last_s:
+        reader, joints = self._intake.reader, self.sources[JOINTS_SOURCE]
+        if reader.missing and joints.last_s:
             complaints.append((JOINTS_SOURCE, (
-                f'{self.sources[JOINTS_SOURCE].topic} never names joint {", ".join(missing)} of '
-                f'robot {self._robot.name}; it names {", ".join(self._reader.offered) or "none"}; '
-                f'correct the profile or the topic')))
+                f'{joints.topic} never names joint {", ".join(reader.missing)} of robot '
+                f'{self._robot.name}; it names {", ".join(reader.offered) or "none"}; correct the '
+                f'profile or the topic')))
         return complaints
 
     def _subscribe_camera(self, camera) -> None:
         topic = f'{camera.topic}/compressed' if camera.compressed else camera.topic
         self.sources[camera.slot] = self._subscribe(
             CompressedImage if camera.compressed else Image, topic,
-            lambda message, slot=camera.slot: self._on_picture(slot, message),
+            lambda message, slot=camera.slot: self._intake.picture(
+                slot, message, now_ns=self._now_ns()),
             qos.camera(camera.reliability), required=camera.required)
 
     def _subscribe(self, kind, topic: str, callback, profile, *, required=True) -> Source:
@@ -120,69 +99,20 @@ class Inputs:
             qos_overriding_options=QoSOverridingOptions.with_default_policies()))
         return Source(topic=resolved, required=required)
 
-    def _on_picture(self, slot: str, message) -> None:
-        source, session = self.sources[slot], self._session
-        source.num_received += 1
-        source.last_s = time.monotonic()
-        if session is None:
-            return
-        stamp_ns, now_ns = self._times(message)
-        if not now_ns or self._is_from_the_future(slot, source, stamp_ns, now_ns):
-            return
-        try:
-            picture = self._decoder.decode(message)
-        except BadPicture as error:
-            self._refuse(slot, source, str(error))
-            return
-        session.seen(slot, stamp_ns)
-        paired = self._pairing.picture(slot, picture, stamp_ns=stamp_ns or now_ns, now_ns=now_ns)
-        if paired is not None:
-            session.observe(paired.images, paired.state, paired.stamp_ns)
-
     def _on_joints(self, message: JointState) -> None:
-        source, session = self.sources[JOINTS_SOURCE], self._session
-        source.num_received += 1
-        source.last_s = time.monotonic()
-        if session is None:
-            return
-        stamp_ns, now_ns = self._times(message)
-        if not now_ns or self._is_from_the_future(JOINTS_SOURCE, source, stamp_ns, now_ns):
-            return
-        try:
-            sample = self._reader.read(message.name, message.position, stamp_ns or now_ns)
-        except BadJoints as error:
-            self._refuse(JOINTS_SOURCE, source, str(error))
-            return
-        if sample is not None:
-            session.measured(sample.positions, sample.stamp_ns if stamp_ns else 0)
-            self._pairing.joints(sample)
+        self._intake.joints(message, now_ns=self._now_ns())
 
     def _on_instruction(self, message: String) -> None:
-        if self._session is not None:
-            self._session.set_instruction(message.data)
+        if self._intake.session is not None:
+            self._intake.session.set_instruction(message.data)
 
-    def _times(self, message) -> tuple[int, int]:
-        """Return stamp and present time; under simulated time the latter is 0 until /clock."""
-        if self._clear_wanted:
-            self._clear_wanted = False
-            self._reader.clear()
-            self._pairing.clear()
-        stamp = message.header.stamp
-        return stamp.sec * 10 ** 9 + stamp.nanosec, self._clock.now().nanoseconds
+    def _now_ns(self) -> int:
+        """Return the present time; under simulated time 0 until /clock."""
+        return self._clock.now().nanoseconds
 
-    def _refuse(self, name: str, source: Source, reason: str) -> None:
-        source.num_refused += 1
-        source.reasons[reason.split(';')[0][:80]] += 1
+    def _refused(self, name: str, source: Source, reason: str) -> None:
         self._faults.warn(f'refused {name}', f'{source.topic}: message not used: {reason} '
                           f'({source.num_refused} refused so far)')
-
-    def _is_from_the_future(self, name: str, source: Source, stamp_ns: int, now_ns: int) -> bool:
-        """Refuse a stamp of another clock: it would look fresh for as long as it is ahead."""
-        if stamp_ns - now_ns <= MAX_FUTURE_NS:
-            return False
-        self._refuse(name, source, f'stamped {(stamp_ns - now_ns) / 1e9:.1f} s in the future; '
-                     f'synchronise the clocks, or set use_sim_time on both sides or on none')
-        return True
 
     def _why_silent(self, name: str, source: Source) -> str:
         count = self._node.count_publishers(source.topic)

@@ -32,7 +32,6 @@ from oxygen_ros.config import ConfigError
 from oxygen_ros.policy import Ticker
 from oxygen_ros.policy.priority import favour_threads
 from oxygen_ros.ros.ask import AskServer
-from oxygen_ros.ros.convert import ImageDecoder
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.inputs import Inputs
 from oxygen_ros.ros.lifecycle import harden
@@ -45,6 +44,7 @@ from oxygen_ros.ros.status import StatusPublisher
 from oxygen_ros.ros.streams import Streams
 from oxygen_ros.runtime.session import Session
 from oxygen_ros.runtime.session import SessionError
+from oxygen_ros.sensing.convert import ImageDecoder
 
 CLOCK_JUMP = Duration(nanoseconds=-100_000_000)   # smaller steps back are jitter
 LAST_COMMAND_WAIT_S = 0.3                         # for subscribers to acknowledge it

@@ -42,7 +42,7 @@ from oxygen_ros.config.control import TRANSITIONS
 from oxygen_ros.config.engine import POLICIES
 from oxygen_ros.config.engine import WEIGHTS
 from oxygen_ros.config.robot import COMMAND_TYPES
-from oxygen_ros.ros.convert import DECODERS
+from oxygen_ros.sensing.convert import DECODERS
 
 START, CONFIGURE, LIVE = 'start', 'configure', 'live'
 _READ = {START: 'Read once at start.', CONFIGURE: 'Read at configure.', LIVE: 'Read at once.'}

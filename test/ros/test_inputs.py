@@ -34,9 +34,9 @@ from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from oxygen_ros.ros.convert import ImageDecoder
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.inputs import Inputs
+from oxygen_ros.sensing.convert import ImageDecoder
 
 RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
 

@@ -75,7 +75,7 @@ def _end(node: NodeProcess) -> None:
 
 
 def _has_cv_bridge() -> bool:
-    from oxygen_ros.ros.convert import ros2_cv_bridge
+    from oxygen_ros.sensing.convert import ros2_cv_bridge
     return ros2_cv_bridge() is not None
 
 

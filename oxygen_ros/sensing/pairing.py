@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxygen_ros.config import RobotProfile
-from oxygen_ros.ros.joints import JointSample
+from oxygen_ros.sensing.joints import JointSample
 
 NUM_JOINT_SAMPLES = 64    # about one second at 50 Hz, enough to look back to a picture's time
 

@@ -19,8 +19,8 @@ import numpy as np
 from oxygen_ros.config import Camera
 from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile
-from oxygen_ros.ros.joints import JointSample
-from oxygen_ros.ros.pairing import Pairing
+from oxygen_ros.sensing.joints import JointSample
+from oxygen_ros.sensing.pairing import Pairing
 
 MS = 1_000_000
 

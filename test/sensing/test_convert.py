@@ -27,8 +27,8 @@ import pytest
 from sensor_msgs.msg import CompressedImage
 from sensor_msgs.msg import Image
 
-from oxygen_ros.ros.convert import BadPicture
-from oxygen_ros.ros.convert import ImageDecoder
+from oxygen_ros.sensing.convert import BadPicture
+from oxygen_ros.sensing.convert import ImageDecoder
 
 DECODER = ImageDecoder('native')
 

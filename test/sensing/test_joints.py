@@ -20,8 +20,8 @@ import random
 import numpy as np
 import pytest
 
-from oxygen_ros.ros.joints import BadJoints
-from oxygen_ros.ros.joints import JointReader
+from oxygen_ros.sensing.joints import BadJoints
+from oxygen_ros.sensing.joints import JointReader
 
 NAMES = [f'joint_{index}' for index in range(1, 8)]
 VALUES = [index / 10 for index in range(1, 8)]
