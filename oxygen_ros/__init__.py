@@ -18,8 +18,9 @@ One look, three outputs: a vision-language-action model that acts, speaks and re
 Folders are stages of the data path; each may import only what stands above it:
 
     types, config, clock    nouns that cross boundaries
+    rotations               the mathematics of orientations
     models                  what is computed (torch)
-    spaces                  what a model's numbers mean on a robot (numpy only)
+    spaces                  what a model's numbers mean on a robot (numpy, Pinocchio)
     checkpoint              bytes -> ready model
     engine                  when it is computed
     policy                  what the robot may be told (numpy only)

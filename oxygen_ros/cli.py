@@ -46,6 +46,7 @@ REMEDIES = {
     'tokenizers': '`pip install tokenizers`',
     'safetensors': '`pip install safetensors`',
     'cv2': '`pip install "opencv-python-headless<5"`, or apt install python3-opencv',
+    'pinocchio': '`pip install "pin>=3,<5"`, or apt install ros-$ROS_DISTRO-pinocchio',
     'mujoco': '`pip install mujoco`',
     'matplotlib': '`pip install matplotlib`',
     'yaml': '`pip install PyYAML`',

@@ -29,7 +29,7 @@ PACKAGE = ROOT / 'oxygen_ros'
 MAX_LINES = 400
 LICENCE = 'Licensed under the Apache License, Version 2.0'
 
-NOUNS = {'types', 'config', 'clock'}
+NOUNS = {'types', 'config', 'clock', 'rotations'}
 COMPUTES = {'torch', 'transformers', 'safetensors', 'tokenizers'}
 MESSAGES = {'action_msgs', 'builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs',
             'lifecycle_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs',
@@ -41,9 +41,10 @@ ROS = {'rclpy', 'ament_index_python', 'cv_bridge', 'rosbags'} | MESSAGES
 ALLOWED = {
     'types': (set(), {'numpy'}),
     'clock': (set(), set()),
+    'rotations': (set(), {'numpy'}),
     'config': (NOUNS, {'numpy', 'yaml'}),
     'models': (NOUNS, {'numpy'} | COMPUTES),
-    'spaces': (NOUNS, {'numpy'}),
+    'spaces': (NOUNS, {'numpy', 'pinocchio'}),
     'checkpoint': (NOUNS | {'models', 'spaces'}, {'numpy'} | COMPUTES),
     'engine': (NOUNS | {'models', 'checkpoint'}, {'numpy'} | COMPUTES),
     'policy': (NOUNS, {'numpy'}),

@@ -15,19 +15,22 @@
 """Frozen, validated configuration. A wrong value raises ConfigError naming it and the remedy."""
 
 from oxygen_ros.config.control import ControlConfig
+from oxygen_ros.config.end_effector import EndEffector
 from oxygen_ros.config.engine import EngineConfig
 from oxygen_ros.config.engine import SchedulerConfig
 from oxygen_ros.config.errors import ConfigError
+from oxygen_ros.config.joint import Joint
+from oxygen_ros.config.joint import Linkage
 from oxygen_ros.config.resources import find_share_file
 from oxygen_ros.config.robot import Camera
-from oxygen_ros.config.robot import Joint
-from oxygen_ros.config.robot import list_robots
-from oxygen_ros.config.robot import load_robot
 from oxygen_ros.config.robot import RobotProfile
+from oxygen_ros.config.robot_file import list_robots
+from oxygen_ros.config.robot_file import load_robot
 from oxygen_ros.config.tasks import load_tasks
 from oxygen_ros.config.tasks import StandingTask
 
 __all__ = [
-    'Camera', 'ConfigError', 'ControlConfig', 'EngineConfig', 'find_share_file', 'Joint',
-    'list_robots', 'load_robot', 'load_tasks', 'RobotProfile', 'SchedulerConfig', 'StandingTask',
+    'Camera', 'ConfigError', 'ControlConfig', 'EndEffector', 'EngineConfig', 'find_share_file',
+    'Joint', 'Linkage', 'list_robots', 'load_robot', 'load_tasks', 'RobotProfile',
+    'SchedulerConfig', 'StandingTask',
 ]

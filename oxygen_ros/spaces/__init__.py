@@ -17,16 +17,30 @@
 from functools import lru_cache
 
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.spaces.arm import ArmKinematics
 from oxygen_ros.spaces.base import ActionSpace
+from oxygen_ros.spaces.end_effector import EndEffectorDelta
 from oxygen_ros.spaces.joints import JointDelta
 from oxygen_ros.spaces.joints import JointPosition
+from oxygen_ros.spaces.joints import JointVelocity
+from oxygen_ros.spaces.kinematics import Kinematics
+from oxygen_ros.spaces.kinematics import Pose
+from oxygen_ros.spaces.kinematics import PoseAxes
 
-__all__ = ['ActionSpace', 'action_space']
+__all__ = ['action_space', 'ActionSpace', 'Kinematics', 'kinematics', 'Pose']
 
-_SPACES = {'joint_position': JointPosition, 'joint_delta': JointDelta}
+_JOINT_SPACES = {'joint_position': JointPosition, 'joint_delta': JointDelta,
+                 'joint_velocity': JointVelocity}
 
 
 @lru_cache(maxsize=8)
 def action_space(robot: RobotProfile) -> ActionSpace:
-    """Return the action space of a profile; one object per profile."""
-    return _SPACES[robot.action_space](robot)
+    """Return the action space of a profile; one object per profile, for one thread."""
+    if robot.action_space == 'ee_delta':
+        return EndEffectorDelta(robot, kinematics(robot))
+    return _JOINT_SPACES[robot.action_space](robot)
+
+
+def kinematics(robot: RobotProfile) -> Kinematics:
+    """Return the kinematics of a robot: its own axes, or those of the arm in its URDF."""
+    return PoseAxes(robot) if robot.pose_axes else ArmKinematics(robot)

@@ -31,11 +31,8 @@ class ActionSpace(ABC):
 
     state_size: int       # numbers in what the model calls the state
     action_size: int      # columns of the model's actions that this robot uses
-
-    @property
-    @abstractmethod
-    def state_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return (lowest, highest) model state, [state_size] each: for want of statistics."""
+    # (lowest, highest) model state, [state_size] each: for want of statistics
+    state_range: tuple[NDArray[np.float64], NDArray[np.float64]]
 
     @abstractmethod
     def model_state(self, state: NDArray) -> NDArray[np.float64]:

@@ -40,7 +40,7 @@ from ros_helpers import wait_until
 from trajectory_msgs.msg import JointTrajectory
 import yaml
 
-from oxygen_ros.config.robot import robot_from_dict
+from oxygen_ros.config.robot_file import robot_from_dict
 from oxygen_ros.msg import ActionChunk
 from oxygen_ros.msg import Deadline
 from oxygen_ros.msg import EngineStatus
