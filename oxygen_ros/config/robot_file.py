@@ -31,6 +31,15 @@ from oxygen_ros.config.robot import RobotProfile
 from oxygen_ros.config.urdf import resolve
 from oxygen_ros.config.urdf import with_urdf_limits
 
+# Keys of a profile: at the top, and in the sections that are not dataclasses themselves.
+TOP_KEYS = ('name', 'description', 'cameras', 'joint_states', 'urdf', 'joints', 'actions',
+            'end_effector', 'control_rate_hz', 'command', 'start_jump', 'instruction')
+SECTION_KEYS = {
+    'joint_states': ('topic', 'max_age_s'),
+    'actions': ('space', 'rate_hz', 'scale', 'offset'),
+    'command': ('topic', 'type'),
+}
+
 
 def list_robots() -> list[str]:
     """Return the names of the shipped profiles."""
@@ -49,7 +58,7 @@ def load_robot(name_or_path: str, *, urdf: str = '') -> RobotProfile:
     path = find_robot(name_or_path)
     try:
         data = yaml.safe_load(path.read_text(encoding='utf-8'))
-        own_urdf = _beside(str((data or {}).pop('urdf', None) or ''), path)
+        own_urdf = _beside(str((data or {}).get('urdf') or ''), path)
         return robot_from_dict(data, urdf=urdf or own_urdf)
     except yaml.YAMLError as error:
         raise ConfigError(f'robot profile {path} is not valid YAML: {error}') from error
@@ -73,15 +82,13 @@ def find_robot(name_or_path: str) -> Path:
 
 
 def robot_from_dict(data: dict, *, urdf: str = '') -> RobotProfile:
-    """Build a profile from the parsed YAML; unknown keys are refused."""
-    require_keys('profile', data, (
-        'name', 'description', 'cameras', 'joints', 'joint_states', 'actions', 'end_effector',
-        'control_rate_hz', 'command', 'start_jump', 'instruction'))
-    states, actions = data.get('joint_states') or {}, data.get('actions') or {}
-    command = data.get('command') or {}
-    require_keys('joint_states', states, ('topic', 'max_age_s'))
-    require_keys('actions', actions, ('space', 'rate_hz', 'scale', 'offset'))
-    require_keys('command', command, ('topic', 'type'))
+    """
+    Build a profile from the parsed YAML; unknown keys are refused.
+
+    `urdf`: the file to use, '' for none; the key of that name is relative to a file.
+    """
+    require_keys('profile', data, TOP_KEYS)
+    states, actions, command = (_section(data, name) for name in SECTION_KEYS)
     robot = RobotProfile(
         name=str(data.get('name', 'robot')), urdf=str(resolve(urdf)) if urdf else '',
         cameras=tuple(_part(Camera, f'cameras.{slot}', entry, slot=str(slot))
@@ -101,6 +108,12 @@ def robot_from_dict(data: dict, *, urdf: str = '') -> RobotProfile:
         start_jump=data.get('start_jump', 0.2),
         instruction=str(data.get('instruction', '')))
     return with_urdf_limits(robot, urdf) if urdf else robot
+
+
+def _section(data: dict, name: str) -> dict:
+    section = data.get(name) or {}
+    require_keys(name, section, SECTION_KEYS[name])
+    return section
 
 
 def _part(kind: type, where: str, entry: dict, **given):

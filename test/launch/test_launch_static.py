@@ -20,6 +20,7 @@ the robot. Here each file is read, not run; test_launch_oxygen.py runs one where
 """
 
 import ast
+from dataclasses import fields
 import os
 from pathlib import Path
 import re
@@ -28,8 +29,13 @@ import pytest
 import yaml
 
 from oxygen_ros.cli import COMMANDS
+from oxygen_ros.config import Camera
+from oxygen_ros.config import EndEffector
+from oxygen_ros.config import Joint
+from oxygen_ros.config import Linkage
 from oxygen_ros.config import list_robots
 from oxygen_ros.config import load_robot
+from oxygen_ros.config import robot_file
 
 pytest.importorskip('rclpy', reason='rclpy comes with a ROS 2 installation')
 
@@ -159,9 +165,9 @@ def test_template_profile_has_every_key_and_loads():
     robot = load_robot(str(path))
     assert not robot.missing_limits
     text = path.read_text(encoding='utf-8')
-    source = (ROOT / 'oxygen_ros' / 'config' / 'robot.py').read_text(encoding='utf-8')
-    known = {name for block in re.findall(r'require_keys\(.+?\((.+?)\)\)', source, re.S)
-             for name in re.findall(r"'(\w+)'", block)}
-    assert len(known) > 15
+    known = {*robot_file.TOP_KEYS, *(key for keys in robot_file.SECTION_KEYS.values()
+                                     for key in keys)}
+    for part in (Camera, Joint, Linkage, EndEffector):
+        known |= {field.name for field in fields(part)} - {'slot'}
     missing = {name for name in known if not re.search(rf'\b{name}:', text)}
     assert not missing, f'undocumented keys: {missing}'

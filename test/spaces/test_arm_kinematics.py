@@ -113,14 +113,18 @@ def test_out_of_reach_goes_to_the_nearest_and_is_told_once(caplog):
 
 
 def test_a_joint_at_its_limit_does_not_stop_the_others():
+    """A target 3 cm nearer, and 1 cm beyond where the shoulder may turn to."""
     arm = ArmKinematics(ROBOT)
     state = ABOVE_TABLE.copy()
     state[0] = UPPER[0]
-    away = arm.pose(state)
-    direction = away.position / np.linalg.norm(away.position)
-    target = arm.solve([Pose(away.position - 0.03 * direction, away.rotation)], state)[0]
-    missed = arm.pose(target).position - (away.position - 0.03 * direction)
-    assert np.linalg.norm(missed) < 0.003
+    there = arm.pose(state)
+    outward = (there.position - [0.0388, 0, there.position[2]])    # from the shoulder's axis
+    outward /= np.linalg.norm(outward)
+    beyond = np.cross(outward, [0, 0, 1])
+    goal = there.position - 0.03 * outward + 0.01 * beyond
+    missed = goal - arm.pose(arm.solve([Pose(goal, there.rotation)], state)[0]).position
+    assert abs(missed @ outward) < 0.002 and abs(missed[2]) < 0.002
+    assert 0.002 < missed @ beyond < 0.011       # the wrist alone cannot make up for it
 
 
 def test_a_chunk_is_solved_in_a_fraction_of_its_duration(arm):
