@@ -23,10 +23,12 @@ from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.policy import Controller
 from oxygen_ros.types import ActionChunk
+from oxygen_ros.types import Verdict
 
 RATE_HZ = 50
 PERIOD_NS = 20_000_000
 START_NS = 1_700_000_000_000_000_000
+THERE = [0.015, 1.0]   # one step away from where the robot starts
 
 
 def make_profile(**changes) -> RobotProfile:
@@ -73,6 +75,18 @@ class Rig:
     def ticks(self, count: int) -> list:
         """Return the results of several ticks."""
         return [self.tick() for _ in range(count)]
+
+    def follow(self, count: int = 5) -> list:
+        """Let the robot follow a fresh chunk for some ticks; return their results."""
+        self.chunk(THERE)
+        results = self.ticks(count)
+        assert {result.verdict for result in results} == {Verdict.FRESH}
+        return results
+
+    @staticmethod
+    def verdicts(results) -> list:
+        """Return (verdict, cause) of each tick."""
+        return [(result.verdict, result.cause) for result in results]
 
     def chunk(self, actions, *, age_s: float = 0.0, **changes) -> bool:
         """Let the engine deliver a chunk about a new frame taken age_s ago."""

@@ -32,18 +32,6 @@ HERE = [0.0, 1.0]      # where the rig's arm stands
 THERE = [0.015, 1.0]   # one step away
 
 
-def _verdicts(results):
-    return [(result.verdict, result.cause) for result in results]
-
-
-def _follow(rig, count=5):
-    """Let the robot follow a fresh chunk for some ticks."""
-    rig.chunk(THERE)
-    results = rig.ticks(count)
-    assert {result.verdict for result in results} == {Verdict.FRESH}
-    return results
-
-
 def test_limits_must_be_there(new_rig, new_profile):
     with pytest.raises(ConfigError, match='lift.max_velocity'):
         new_rig(new_profile(joints=(Joint('lift', lower=-1.0, upper=1.0),)))
@@ -52,17 +40,17 @@ def test_limits_must_be_there(new_rig, new_profile):
 def test_nothing_is_sent_before_activation_and_after_deactivation(new_rig):
     rig = new_rig(is_active=False)
     rig.chunk(THERE)
-    assert _verdicts(rig.ticks(2)) == [(Verdict.STOPPED, Cause.INACTIVE)] * 2
+    assert rig.verdicts(rig.ticks(2)) == [(Verdict.STOPPED, Cause.INACTIVE)] * 2
     assert rig.controller.final_command() is None
     rig.controller.activate()
-    _follow(rig)
+    rig.follow()
     rig.controller.deactivate()
     assert [result.command for result in rig.ticks(2)] == [None, None]
 
 
 def test_holds_where_it_stands_until_the_first_chunk(rig):
     results = rig.ticks(3)
-    assert _verdicts(results) == [(Verdict.FALLBACK, Cause.STARTING)] * 3
+    assert rig.verdicts(results) == [(Verdict.FALLBACK, Cause.STARTING)] * 3
     assert all(result.command.tolist() == HERE for result in results)
 
 
@@ -109,7 +97,7 @@ def test_first_command_keeps_to_a_small_start_jump(new_rig, new_profile, has_chu
 
 
 def test_second_activation_starts_from_the_new_measured_state(rig):
-    _follow(rig)
+    rig.follow()
     rig.controller.deactivate()
     rig.position = np.array([0.7, 0.3])  # moved by hand meanwhile
     rig.tick()
@@ -131,12 +119,12 @@ def test_chunk_runs_out_and_the_robot_holds_the_measured_position(rig):
     rig.ticks(5)
     rig.position = np.array([0.011, 1.0])
     results = rig.ticks(8)
-    assert _verdicts(results[4:]) == [(Verdict.FALLBACK, Cause.CHUNK_EXHAUSTED)] * 4
+    assert rig.verdicts(results[4:]) == [(Verdict.FALLBACK, Cause.CHUNK_EXHAUSTED)] * 4
     assert results[-1].command == pytest.approx([0.011, 1.0])
 
 
 def test_hold_does_not_follow_an_arm_that_sags(rig):
-    _follow(rig)
+    rig.follow()
     rig.controller.engine_state(False, Cause.ENGINE_DEAD)
     held = rig.tick().command
     for _ in range(50):
@@ -173,7 +161,7 @@ def test_leaving_the_fallback_is_rate_limited(rig):
 
 def test_zero_velocity_repeats_the_last_command(new_rig):
     rig = new_rig(fallback='zero_velocity')
-    last = _follow(rig)[-1].command
+    last = rig.follow()[-1].command
     rig.controller.engine_state(False)
     assert all(result.command == pytest.approx(last) for result in rig.ticks(5))
 
@@ -200,7 +188,7 @@ def test_ramp_down_stays_inside_the_position_limits(new_rig):
 
 def test_fallback_none_sends_nothing_and_starts_again_from_the_measured_state(new_rig):
     rig = new_rig(fallback='none')
-    _follow(rig)
+    rig.follow()
     rig.reporting_cameras = set()
     results = rig.ticks(40)
     assert results[-1].command is None
@@ -213,7 +201,7 @@ def test_fallback_none_sends_nothing_and_starts_again_from_the_measured_state(ne
 
 @pytest.mark.parametrize('cause', [Cause.ENGINE_DEAD, Cause.ENGINE_HUNG])
 def test_engine_trouble_shows_on_the_next_tick_and_ends_with_a_new_chunk(rig, cause):
-    _follow(rig)
+    rig.follow()
     rig.controller.engine_state(False, cause)
     assert (rig.tick().verdict, rig.tick().cause) == (Verdict.FALLBACK, cause)
     rig.controller.engine_state(True)
@@ -223,19 +211,19 @@ def test_engine_trouble_shows_on_the_next_tick_and_ends_with_a_new_chunk(rig, ca
 
 
 def test_stale_camera_is_named_and_recovers(rig):
-    _follow(rig)
+    rig.follow()
     rig.reporting_cameras = {'wrist'}
     results = rig.ticks(20)
     rig.chunk(THERE)
     assert results[13].verdict is Verdict.FRESH
-    assert _verdicts(results[15:]) == [(Verdict.FALLBACK, Cause.CAMERA_STALE)] * 5
+    assert rig.verdicts(results[15:]) == [(Verdict.FALLBACK, Cause.CAMERA_STALE)] * 5
     assert rig.controller.describe(Cause.CAMERA_STALE, rig.now_ns).startswith('front: 0.4')
     rig.reporting_cameras = {'front', 'wrist'}
     assert rig.tick().verdict is Verdict.FRESH
 
 
 def test_frozen_camera_is_named(rig):
-    _follow(rig)
+    rig.follow()
     rig.reporting_cameras = {'wrist'}
     stamp = rig.now_ns
     for _ in range(20):
@@ -247,7 +235,7 @@ def test_frozen_camera_is_named(rig):
 @pytest.mark.parametrize('positions', [
     [np.nan, 1.0], [np.inf, 1.0], [0.5], [0.5] * 3, [], [0.0, 57.3]])
 def test_unusable_joint_states_change_neither_value_nor_age(rig, positions):
-    _follow(rig)
+    rig.follow()
     rig.joints_report = False
     results = []
     for _ in range(15):
@@ -281,20 +269,20 @@ def test_broken_chunks_leave_the_good_one_running_and_then_name_themselves(rig, 
     verdicts = []
     for _ in range(12):
         rig.chunk(bad.astype(np.float32))
-        verdicts.append(_verdicts([rig.tick()])[0])
+        verdicts.append(rig.verdicts([rig.tick()])[0])
     assert verdicts[0] == (Verdict.CARRIED, Cause.NONE)
     assert verdicts[-1] == (Verdict.FALLBACK, cause)
 
 
 def test_reject_falls_back_until_another_chunk_comes(new_rig):
     rig = new_rig(limit_mode='reject')
-    _follow(rig)
+    rig.follow()
     jump = np.tile(np.float32(THERE), (20, 1))
     jump[2:4, 0] = 0.5
     rig.chunk(jump)
     results = rig.ticks(12)  # the jump is over after 200 ms, yet the chunk is not trusted again
     assert results[0].verdict is Verdict.FRESH
-    assert _verdicts(results[4:]) == [(Verdict.FALLBACK, Cause.LIMIT)] * 8
+    assert rig.verdicts(results[4:]) == [(Verdict.FALLBACK, Cause.LIMIT)] * 8
     assert rig.controller.describe(Cause.LIMIT, rig.now_ns) == 'lift: 1 times beyond a limit'
     rig.chunk([0.05, 1.0])
     results = rig.ticks(4)

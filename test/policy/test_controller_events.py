@@ -30,20 +30,8 @@ HERE = [0.0, 1.0]      # where the rig's arm stands
 THERE = [0.015, 1.0]   # one step away
 
 
-def _verdicts(results):
-    return [(result.verdict, result.cause) for result in results]
-
-
-def _follow(rig, count=5):
-    """Let the robot follow a fresh chunk for some ticks."""
-    rig.chunk(THERE)
-    results = rig.ticks(count)
-    assert {result.verdict for result in results} == {Verdict.FRESH}
-    return results
-
-
 def test_stop_is_latched_and_holds_until_resume(rig):
-    _follow(rig)
+    rig.follow()
     rig.controller.stop('operator')
     rig.controller.stop('second')
     for _ in range(5):
@@ -63,7 +51,7 @@ def test_stop_is_latched_and_holds_until_resume(rig):
 
 
 def test_reset_voids_the_plan_and_chunks_on_their_way(rig):
-    _follow(rig)
+    rig.follow()
     rig.controller.invalidate(1)
     assert not rig.chunk(THERE)  # of the epoch before
     assert rig.tick().cause is Cause.STARTING
@@ -83,7 +71,7 @@ def test_nothing_of_before_an_end_moves_the_robot_after_it(rig, end):
 
 
 def test_clock_that_jumps_back_voids_the_plan_once(rig):
-    _follow(rig)
+    rig.follow()
     rig.now_ns -= 60 * S
     assert rig.tick().cause is Cause.STARTING
     rig.chunk(THERE)
@@ -92,14 +80,14 @@ def test_clock_that_jumps_back_voids_the_plan_once(rig):
 
 
 def test_clock_slewed_back_a_little_changes_nothing(rig):
-    _follow(rig)
+    rig.follow()
     rig.now_ns -= 30_000_000
     assert rig.tick().verdict is Verdict.FRESH
     assert rig.controller.num_clock_jumps == 0
 
 
 def test_clock_that_jumps_ahead_expires_the_plan(rig):
-    _follow(rig)
+    rig.follow()
     rig.now_ns += 60 * S
     assert rig.tick().cause is Cause.CHUNK_EXHAUSTED
     rig.chunk(THERE)
@@ -123,7 +111,7 @@ def test_paused_sim_time_ends_the_stream_of_actions(rig):
     rig.ticks(5)
     results = [rig.controller.tick(rig.now_ns, rig.index + 1 + more) for more in range(100)]
     assert results[10].verdict is Verdict.FRESH  # clocks of simulators tick in coarse steps
-    assert _verdicts(results[25:]) == [(Verdict.FALLBACK, Cause.WAITING_FOR_CLOCK)] * 75
+    assert rig.verdicts(results[25:]) == [(Verdict.FALLBACK, Cause.WAITING_FOR_CLOCK)] * 75
     rig.index += 100
     rig.chunk(THERE)
     assert rig.tick().verdict is Verdict.FRESH
@@ -148,8 +136,8 @@ def test_still_scene_moves_without_gaps(rig):
 
 
 def test_inference_that_hangs_ends_in_a_fallback_within_the_chunk_and_recovers(rig):
-    _follow(rig)
-    verdicts = _verdicts(rig.ticks(150))
+    rig.follow()
+    verdicts = rig.verdicts(rig.ticks(150))
     assert verdicts.index((Verdict.FALLBACK, Cause.CHUNK_EXHAUSTED)) <= 50
     rig.chunk(THERE)
     assert rig.tick().verdict is Verdict.FRESH
@@ -165,12 +153,12 @@ def test_final_command_is_one_step_towards_the_hold(rig):
 
 def test_final_command_of_fallback_none_is_silence(new_rig):
     rig = new_rig(fallback='none')
-    _follow(rig)
+    rig.follow()
     assert rig.controller.final_command() is None
 
 
 def test_published_command_cannot_be_changed_by_its_reader(rig):
-    command = _follow(rig)[-1].command
+    command = rig.follow()[-1].command
     with pytest.raises(ValueError, match='read-only'):
         command[0] = 5.0
 
