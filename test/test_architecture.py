@@ -31,6 +31,8 @@ LICENCE = 'Licensed under the Apache License, Version 2.0'
 
 NOUNS = {'types', 'config', 'clock', 'rotations'}
 COMPUTES = {'torch', 'transformers', 'safetensors', 'tokenizers'}
+OPTIONAL = {'huggingface_hub', 'sentencepiece'}   # some checkpoints need them
+OPTIONAL = {'huggingface_hub', 'sentencepiece'}   # for some checkpoints, imported when needed
 MESSAGES = {'action_msgs', 'builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs',
             'lifecycle_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs',
             'std_srvs', 'trajectory_msgs', 'unique_identifier_msgs',
@@ -45,7 +47,7 @@ ALLOWED = {
     'config': (NOUNS, {'numpy', 'yaml'}),
     'models': (NOUNS, {'numpy'} | COMPUTES),
     'spaces': (NOUNS, {'numpy', 'pinocchio'}),
-    'checkpoint': (NOUNS | {'models', 'spaces'}, {'numpy'} | COMPUTES),
+    'checkpoint': (NOUNS | {'models', 'spaces'}, {'numpy'} | COMPUTES | OPTIONAL),
     'engine': (NOUNS | {'models', 'checkpoint'}, {'numpy'} | COMPUTES),
     'policy': (NOUNS, {'numpy'}),
     'runtime': (NOUNS | {'models', 'checkpoint', 'engine', 'policy'}, {'numpy', 'torch'}),

@@ -14,51 +14,36 @@
 """
 Bytes to a ready model: weights, tokenizer, prompt, units.
 
-Imports models, types and config; knows nothing of requests, frames or ROS.
+Imports models, spaces, types and config; knows nothing of requests, frames or ROS.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 from oxygen_ros.checkpoint.base import LoadedPolicy
 from oxygen_ros.checkpoint.base import ModelInputs
 from oxygen_ros.checkpoint.builtin import load_builtin
 from oxygen_ros.checkpoint.builtin import PREFIX
+from oxygen_ros.checkpoint.trained import load_trained
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.spaces import action_space
 
 __all__ = ['load', 'LoadedPolicy', 'ModelInputs']
 
 
 def load(checkpoint: str, engine_config: EngineConfig, robot: RobotProfile,
-         on_progress: Callable[[str], None] | None = None) -> LoadedPolicy:
+         on_progress: Callable[[str], None] = lambda _: None) -> LoadedPolicy:
     """
-    Load 'builtin:<size>' or a checkpoint directory for this robot.
+    Load 'builtin:<size>', a checkpoint directory or a hub id for this robot.
 
     Raises ConfigError naming what is wrong and the remedy. on_progress gets one short line
     per stage.
     """
-    if checkpoint.startswith(PREFIX):
-        policy = load_builtin(checkpoint, engine_config, robot, on_progress or (lambda _: None))
-    else:
-        refuse_directory(Path(checkpoint))
-    if len(robot.joints) > policy.action_dim:
-        raise ConfigError(f'robot {robot.name} has {len(robot.joints)} joints, {policy.name} '
-                          f'commands at most {policy.action_dim}; choose another checkpoint')
+    read = load_builtin if checkpoint.startswith(PREFIX) else load_trained
+    policy = read(checkpoint, engine_config, robot, on_progress)
+    if action_space(robot).action_size > policy.action_dim:
+        raise ConfigError(f'robot {robot.name} has {action_space(robot).action_size} actions, '
+                          f'{policy.name} has at most {policy.action_dim}; choose another '
+                          'checkpoint')
     return policy
-
-
-def refuse_directory(path: Path) -> None:
-    """Raise ConfigError that says why this directory cannot drive a robot."""
-    if not path.exists():
-        raise ConfigError(f"checkpoint {path} does not exist; give the path of a directory or "
-                          "'builtin:tiny'")
-    if not path.is_dir():
-        raise ConfigError(f'checkpoint {path} is a file; give the directory that holds it')
-    if not (path / 'model.safetensors').is_file():
-        raise ConfigError(f'checkpoint {path} holds no model.safetensors; check the path')
-    raise ConfigError(
-        f'checkpoint {path} cannot drive a robot yet: this version does not read the '
-        "normalisation of trained checkpoints, and without it actions would be wrong; "
-        "use 'builtin:tiny'")

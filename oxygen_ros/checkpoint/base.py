@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 import torch
 
 from oxygen_ros.checkpoint.images import prepare_images
-from oxygen_ros.checkpoint.prompt import MAX_TOKENS
-from oxygen_ros.checkpoint.prompt import prompt_ids
-from oxygen_ros.checkpoint.prompt import scaled_state
+from oxygen_ros.checkpoint.normalise import Normalisation
+from oxygen_ros.checkpoint.prompt import PromptBuilder
 from oxygen_ros.checkpoint.prompt import state_bins
 from oxygen_ros.checkpoint.tokenizer import TextTokenizer
 from oxygen_ros.config import RobotProfile
@@ -53,12 +52,19 @@ class LoadedPolicy:
     name: str
     trained: bool                     # False: weights are random, actions mean nothing
     model: Pi05
-    tokenizer: TextTokenizer
+    prompt: PromptBuilder
+    normalisation: Normalisation      # cut to the robot it was loaded for
     prefix_mode: str
     image_size: int
     cameras: tuple[str, ...]          # slots in the order the model sees them
     end_ids: tuple[int, ...]          # any of them ends a text
-    suppressed_ids: tuple[int, ...]   # never picked in free text; `choices` may still use them
+    suppressed_ids: tuple[int, ...] = ()   # never picked in free text; `choices` may use them
+    antialias: bool = True            # how pictures are made smaller
+
+    @property
+    def tokenizer(self) -> TextTokenizer:
+        """The tokenizer of prompts and texts."""
+        return self.prompt.tokenizer
 
     @property
     def horizon(self) -> int:
@@ -73,17 +79,19 @@ class LoadedPolicy:
     @property
     def max_prefix_rows(self) -> int:
         """Most rows a prefix can have, to size the KV pool."""
-        return len(self.cameras) * self.model.architecture.vision.num_tokens + MAX_TOKENS
+        image_rows = len(self.cameras) * self.model.architecture.vision.num_tokens
+        return image_rows + self.prompt.max_tokens
 
     def prepare(self, observation: Observation, robot: RobotProfile) -> ModelInputs:
         """Return the inputs of one observation."""
         slots = tuple(slot for slot in self.cameras if slot in observation.images)
-        images = prepare_images([observation.images[slot] for slot in slots], self.image_size)
-        space = action_space(robot)
-        bins = state_bins(scaled_state(space.model_state(observation.state), *space.state_range))
+        images = prepare_images([observation.images[slot] for slot in slots], self.image_size,
+                                antialias=self.antialias)
+        state = action_space(robot).model_state(observation.state)
+        bins = state_bins(self.normalisation.state.normalise(state))
         return ModelInputs(
             images=images, slots=slots,
-            token_ids=tuple(prompt_ids(self.tokenizer, observation.instruction, bins)),
+            token_ids=tuple(self.prompt.ids(observation.instruction, bins)),
             num_image_rows=len(slots) * self.model.architecture.vision.num_tokens)
 
     def robot_actions(self, model_actions: torch.Tensor | NDArray[np.float32],
@@ -92,7 +100,8 @@ class LoadedPolicy:
         actions = np.asarray(model_actions.cpu() if torch.is_tensor(model_actions)
                              else model_actions, np.float64)
         space = action_space(robot)
-        targets = space.targets(actions[:, :space.action_size], observation.state)
+        actions = self.normalisation.actions.restore(actions[:, :space.action_size])
+        targets = space.targets(actions, observation.state)
         return targets.astype(np.float32)
 
     def model_actions(self, targets: NDArray, observation: Observation,
@@ -103,7 +112,7 @@ class LoadedPolicy:
         Also returns where they say something: not in columns that this robot does not use.
         """
         space = action_space(robot)
-        told = space.actions(targets, observation.state)
+        told = self.normalisation.actions.normalise(space.actions(targets, observation.state))
         actions = np.zeros((len(targets), self.action_dim), np.float32)
         known = np.zeros(actions.shape, bool)
         known[:, :space.action_size] = np.isfinite(told)

@@ -19,6 +19,11 @@ from pathlib import Path
 import torch
 
 from oxygen_ros.checkpoint.base import LoadedPolicy
+from oxygen_ros.checkpoint.device import torch_dtype
+from oxygen_ros.checkpoint.normalise import between
+from oxygen_ros.checkpoint.normalise import identity
+from oxygen_ros.checkpoint.normalise import Normalisation
+from oxygen_ros.checkpoint.prompt import PromptBuilder
 from oxygen_ros.checkpoint.tiny_vocabulary import is_word
 from oxygen_ros.checkpoint.tokenizer import TextTokenizer
 from oxygen_ros.config import ConfigError
@@ -26,6 +31,7 @@ from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.models import architecture
 from oxygen_ros.models.pi05 import Pi05
+from oxygen_ros.spaces import action_space
 
 PREFIX = 'builtin:'
 TOKENIZER_FILE = Path(__file__).with_name('tiny_tokenizer.json')
@@ -44,12 +50,16 @@ def load_builtin(name: str, engine_config: EngineConfig, robot: RobotProfile,
     on_progress(f'building {name} with random weights')
     model = Pi05(sizes)
     model.random_weights(engine_config.seed)
+    model.set_dtype(torch_dtype(engine_config))
     model.to(torch.device(engine_config.device))
     model.optimize(num_steps=engine_config.num_denoise_steps, weights=engine_config.weights)
     allowed = {index for index, piece in enumerate(tokenizer.pieces) if is_word(piece)}
     allowed.add(tokenizer.eos_id)
+    space = action_space(robot)
     return LoadedPolicy(
-        name=name, trained=False, model=model, tokenizer=tokenizer,
+        name=name, trained=False, model=model, prompt=PromptBuilder(tokenizer),
+        normalisation=Normalisation(between(*space.state_range), identity(space.action_size),
+                                    source='the limits of the robot profile'),
         prefix_mode=sizes.prefix_mode, image_size=sizes.vision.image_size,
         cameras=robot.camera_slots, end_ids=(tokenizer.eos_id,),
         suppressed_ids=tuple(index for index in range(sizes.text.vocab_size)

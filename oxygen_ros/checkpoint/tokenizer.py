@@ -14,6 +14,7 @@
 """Text to token ids and back, the way back also piece by piece."""
 
 import codecs
+from collections.abc import Callable
 from collections.abc import Sequence
 from pathlib import Path
 import re
@@ -22,36 +23,41 @@ from oxygen_ros.config import ConfigError
 
 SPACE = '\u2581'
 BYTE = re.compile(r'<0x([0-9A-F]{2})>')
+BOS, EOS = '<bos>', '<eos>'
 
 
 class TextTokenizer:
     """
-    A tokenizer with PaliGemma's conventions, read from a tokenizer.json.
+    A tokenizer with PaliGemma's conventions, read from a tokenizer.json or a sentencepiece .model.
 
     A text is defined by the bytes of its tokens, so that decoding piece by piece and decoding
     at once cannot differ: leading spaces stay, nothing is cleaned up, control tokens are empty.
     """
 
-    pad_id, eos_id, bos_id = 0, 1, 2
-
     def __init__(self, path: Path):
-        from tokenizers import Tokenizer
-
         if not path.is_file():
             raise ConfigError(f'tokenizer {path} does not exist; give a folder that has it')
-        self._tokenizer = Tokenizer.from_file(str(path))
-        self.vocab_size = self._tokenizer.get_vocab_size()
-        special = {token.content
-                   for token in self._tokenizer.get_added_tokens_decoder().values()
-                   if token.special}
-        self.pieces = [self._tokenizer.id_to_token(index) or ''
-                       for index in range(self.vocab_size)]
-        self._bytes = [piece_bytes(piece) if piece not in special else b''
+        read = _read_sentencepiece if path.suffix == '.model' else _read_tokenizer_json
+        try:
+            self._encode, self.pieces, control = read(path)
+        except (ConfigError, ImportError):
+            raise
+        except Exception as error:   # the libraries raise bare exceptions
+            raise ConfigError(f'tokenizer {path} cannot be read ({error}); get the file again'
+                              ) from error
+        missing = [name for name in (BOS, EOS) if name not in control]
+        if missing:
+            raise ConfigError(f'tokenizer {path} has no {" and ".join(missing)}; it is not the '
+                              'tokenizer of a pi0.5 checkpoint')
+        self.path = path
+        self.vocab_size = len(self.pieces)
+        self.bos_id, self.eos_id = self.pieces.index(BOS), self.pieces.index(EOS)
+        self._bytes = [piece_bytes(piece) if piece not in control else b''
                        for piece in self.pieces]
 
     def encode(self, text: str) -> list[int]:
         """Return ids without begin or end token."""
-        return self._tokenizer.encode(text, add_special_tokens=False).ids
+        return self._encode(text)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the whole text; bytes that are no UTF-8 become replacement marks."""
@@ -87,3 +93,33 @@ def piece_bytes(piece: str) -> bytes:
     """Return the bytes of a vocabulary entry."""
     match = BYTE.fullmatch(piece)
     return bytes([int(match[1], 16)]) if match else piece.replace(SPACE, ' ').encode('utf-8')
+
+
+# What a reader returns: text to ids, the pieces by id, and those that are never text.
+_Parts = tuple[Callable[[str], list[int]], list[str], set[str]]
+
+
+def _read_tokenizer_json(path: Path) -> _Parts:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(path))
+    control = {token.content for token in tokenizer.get_added_tokens_decoder().values()
+               if token.special}
+    pieces = [tokenizer.id_to_token(index) or '' for index in range(tokenizer.get_vocab_size())]
+    return (lambda text: tokenizer.encode(text, add_special_tokens=False).ids), pieces, control
+
+
+def _read_sentencepiece(path: Path) -> _Parts:
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ImportError as error:
+        raise ConfigError(f'tokenizer {path} needs the package sentencepiece; `pip install '
+                          'sentencepiece`, or give a tokenizer.json') from error
+    processor = SentencePieceProcessor(model_file=str(path))
+    ids = range(processor.vocab_size())
+    pieces = [processor.id_to_piece(index) for index in ids]
+    control = {pieces[index] for index in ids
+               if processor.is_control(index) or processor.is_unknown(index)}
+    names = {pieces[processor.bos_id()]: BOS, pieces[processor.eos_id()]: EOS}
+    return processor.encode, [names.get(piece, piece) for piece in pieces], {
+        names.get(piece, piece) for piece in control}

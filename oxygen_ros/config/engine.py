@@ -21,7 +21,7 @@ from oxygen_ros.config.errors import ConfigError
 from oxygen_ros.config.errors import require_choice
 from oxygen_ros.config.errors import require_range
 
-WEIGHTS = ('float32', 'int8')
+WEIGHTS = ('float32', 'bfloat16', 'float16', 'int8')
 POLICIES = ('oxygen', 'shared', 'isolated', 'parallel')
 
 
@@ -50,7 +50,9 @@ class SchedulerConfig:
 class EngineConfig:
     """What the engine process loads and how much it may use."""
 
-    checkpoint: str = 'builtin:tiny'   # 'builtin:<size>' or a directory
+    checkpoint: str = 'builtin:tiny'   # 'builtin:<size>', a directory or a hub id
+    asset_id: str = ''                 # whose statistics, where an openpi checkpoint has several
+    tokenizer: str = ''                # file, folder or hub id; '' = as the checkpoint says
     policy: str = 'oxygen'
     seed: int = 0                      # flow-matching noise and builtin weights
     num_denoise_steps: int = 10
@@ -61,7 +63,7 @@ class EngineConfig:
     piggyback: bool = False            # running texts get a token inside the next frame's encode
     draft_tokens: int = 0              # guessed per step from the last text of the task; 0 = off
     device: str = 'cpu'
-    weights: str = 'float32'           # 'int8': faster on a CPU, actions change by a few percent
+    weights: str = 'float32'           # precision, doc/explanation/precision.md
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
 
     def __post_init__(self):
@@ -78,5 +80,8 @@ class EngineConfig:
         if self.weights == 'int8' and self.device != 'cpu':
             raise ConfigError(f"weights is 'int8' and device is {self.device!r}; int8 is for the "
                               "CPU: choose weights 'float32' or device 'cpu'")
+        if self.weights == 'float16' and self.device == 'cpu':
+            raise ConfigError("weights is 'float16' and device is 'cpu'; float16 is for a GPU: "
+                              "choose weights 'float32' or device 'cuda'")
         if not self.checkpoint:
             raise ConfigError("checkpoint is empty; give a directory or 'builtin:tiny'")

@@ -14,6 +14,7 @@
 
 """Sizes of a pi0.5 model: frozen, checked, and three presets from milliseconds to 3.35 B."""
 
+from dataclasses import asdict
 from dataclasses import dataclass
 import json
 from pathlib import Path
@@ -109,30 +110,55 @@ def mid() -> Architecture:
         expert=ExpertArchitecture(256, 6, 1024, 8, 1, 64))
 
 
-def full(*, horizon: int = 50) -> Architecture:
+def full(*, horizon: int = 50, action_dim: int = 32,
+         prefix_mode: str = 'bidirectional') -> Architecture:
     """Return the size of the public pi0.5 checkpoints: 3.35 B parameters."""
     return Architecture(
         vision=VisionArchitecture(1152, 27, 16, 4304),
         text=TextArchitecture(2048, 18, 16384, 8, 1, 256, vocab_size=257152),
         expert=ExpertArchitecture(1024, 18, 4096, 8, 1, 256),
-        horizon=horizon)
+        horizon=horizon, action_dim=action_dim, prefix_mode=prefix_mode)
 
 
-def from_tiny_json(path: Path, *, prefix_mode: str = 'bidirectional') -> Architecture:
-    """Read the sizes of a test checkpoint, whose config.json cannot express them."""
+def from_json(path: Path) -> Architecture:
+    """Read the sizes of a model that is not one of the public ones, as `to_json` writes them."""
     data = json.loads(path.read_text(encoding='utf-8'))
-    vision, decoders = data['vision'], []
-    for kind, part in ((TextArchitecture, data['text']),
-                       (ExpertArchitecture, data['action_expert'])):
-        decoders.append(kind(
-            part['width'], part['depth'], part['mlp_dim'], part['num_heads'],
-            part['num_kv_heads'], part['head_dim'], vocab_size=part.get('vocab_size', 0),
-            rope_theta=part['rope_theta'], rms_norm_eps=part['rms_norm_eps']))
-    return Architecture(
-        vision=VisionArchitecture(
-            vision['hidden_size'], vision['num_hidden_layers'], vision['num_attention_heads'],
-            vision['intermediate_size'], image_size=vision['image_size'],
-            patch_size=vision['patch_size'], layer_norm_eps=vision['layer_norm_eps']),
-        text=decoders[0], expert=decoders[1], action_dim=data['action_dim'],
-        horizon=data['action_horizon'], prefix_mode=prefix_mode,
-        min_period=data['min_period'], max_period=data['max_period'])
+    try:
+        vision, decoders = data['vision'], []
+        for kind, part in ((TextArchitecture, data['text']),
+                           (ExpertArchitecture, data['action_expert'])):
+            decoders.append(kind(
+                part['width'], part['depth'], part['mlp_dim'], part['num_heads'],
+                part['num_kv_heads'], part['head_dim'], vocab_size=part.get('vocab_size', 0),
+                rope_theta=part['rope_theta'], rms_norm_eps=part['rms_norm_eps']))
+        return Architecture(
+            vision=VisionArchitecture(
+                vision['hidden_size'], vision['num_hidden_layers'], vision['num_attention_heads'],
+                vision['intermediate_size'], image_size=vision['image_size'],
+                patch_size=vision['patch_size'], layer_norm_eps=vision['layer_norm_eps']),
+            text=decoders[0], expert=decoders[1], action_dim=data['action_dim'],
+            horizon=data['action_horizon'],
+            prefix_mode=data.get('prefix_mode', PREFIX_MODES[0]),
+            min_period=data['min_period'], max_period=data['max_period'])
+    except KeyError as error:
+        raise ConfigError(f'{path} lacks {error}; it must describe every size') from error
+
+
+def to_json(architecture: Architecture) -> str:
+    """Return the sizes as `from_json` reads them."""
+    vision = architecture.vision
+    parts = {}
+    for name, part in (('text', architecture.text), ('action_expert', architecture.expert)):
+        parts[name] = {key: value for key, value in asdict(part).items()
+                       if key != 'vocab_size' or value}
+    return json.dumps({
+        'vision': {
+            'hidden_size': vision.width, 'num_hidden_layers': vision.depth,
+            'num_attention_heads': vision.num_heads, 'intermediate_size': vision.mlp_dim,
+            'patch_size': vision.patch_size, 'image_size': vision.image_size,
+            'layer_norm_eps': vision.layer_norm_eps},
+        **parts,
+        'action_dim': architecture.action_dim, 'action_horizon': architecture.horizon,
+        'prefix_mode': architecture.prefix_mode,
+        'min_period': architecture.min_period, 'max_period': architecture.max_period},
+        indent=2) + '\n'

@@ -48,7 +48,14 @@ class ActionExpert(nn.Module):
         # One per norm: two per layer, then the final one.
         self.modulations = nn.ModuleList(
             Linear(width, 3 * width, bias=True) for _ in range(2 * size.depth + 1))
+        self.dtype = torch.float32   # of the decoder; all around it stays float32
         self._tables: dict[int, list[list[Modulation]]] = {}
+
+    def set_dtype(self, dtype: torch.dtype) -> None:
+        """Run the decoder's matrix products in another precision."""
+        self.layers.to(dtype)
+        self.dtype = dtype
+        self._tables.clear()
 
     def tabulate(self, num_steps: int) -> None:
         """
@@ -58,12 +65,12 @@ class ActionExpert(nn.Module):
         """
         device = self.action_in.bias.device
         times = 1 - torch.arange(num_steps, dtype=torch.float64, device=device) / num_steps
-        condition = self._embed_time(times.float()).to(self.time_in.bias.dtype)
-        condition = functional.silu(self.time_in(condition))
+        condition = functional.silu(self.time_in(self._embed_time(times.float())))
         condition = functional.silu(self.time_out(condition))
         steps: list[list[Modulation]] = [[] for _ in range(num_steps)]
         for dense in self.modulations:
             scale, shift, gate = dense(condition).contiguous().chunk(3, dim=-1)
+            gate = gate.to(self.dtype)   # scale and shift work on float32, the gate on the rows
             for step, parts in enumerate(zip((1 + scale).unbind(), shift.unbind(), gate.unbind())):
                 steps[step].append(Modulation(*(part.contiguous() for part in parts)))
         self._tables[num_steps] = steps
@@ -99,12 +106,12 @@ class ActionExpert(nn.Module):
 
     def _velocity(self, actions: torch.Tensor, attention: Attention, rotary: Rotary,
                   modulations: list[Modulation]) -> torch.Tensor:
-        hidden = self.action_in(actions.to(self.action_in.bias.dtype))
+        hidden = self.action_in(actions.float()).to(self.dtype)
         for index, layer in enumerate(self.layers):
             hidden = layer(hidden, index, attention, rotary,
                            (modulations[2 * index], modulations[2 * index + 1]))
         hidden = modulations[-1].norm(hidden, self.size.rms_norm_eps)
-        return self.action_out(hidden).to(actions.dtype)
+        return self.action_out(hidden.float()).to(actions.dtype)
 
     def _embed_time(self, times: torch.Tensor) -> torch.Tensor:
         """Return the sine-cosine embedding [steps, width]; float64 inside, as the model has it."""

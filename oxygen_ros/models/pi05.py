@@ -39,6 +39,30 @@ class Pi05(nn.Module):
         self.requires_grad_(False)
         self.eval()
 
+    @classmethod
+    def empty(cls, architecture: Architecture, *, dtype: torch.dtype = torch.float32,
+              device: torch.device | str = 'cpu') -> 'Pi05':
+        """Return a model without weights, never larger in memory than it will be with them."""
+        with torch.device('meta'):
+            model = cls(architecture)
+        model.set_dtype(dtype)
+        if torch.device(device).type != 'meta':
+            model.to_empty(device=device)
+            model.vision.restore_buffers()
+        return model
+
+    def set_dtype(self, dtype: torch.dtype) -> None:
+        """
+        Run the large matrix products in another precision.
+
+        Norms, what depends on the denoising time, and the way in and out of the action expert
+        stay float32, as in openpi: they are small and the actions feel them most.
+        """
+        self.vision.to(dtype)
+        self.backbone.layers.to(dtype)
+        self.backbone.embedding.data = self.backbone.embedding.data.to(dtype)
+        self.expert.set_dtype(dtype)
+
     def prefix_segment(self, num_rows: int, *, num_image_rows: int, write: int) -> Segment:
         """Return the segment of a whole prefix under this model's mask mode."""
         bidirectional = self.architecture.prefix_mode == 'bidirectional'

@@ -43,3 +43,10 @@ class VisionEncoder(nn.Module):
         """Return [n * num_tokens, width] for images float32 [n, 3, size, size] in [-1, 1]."""
         rows = self.tower(pixel_values=images).last_hidden_state
         return self.projector(rows.flatten(0, 1))
+
+    def restore_buffers(self) -> None:
+        """Set what is no weight, after the module was made without memory."""
+        for name, buffer in self.tower.named_buffers():
+            if not name.endswith('position_ids'):
+                raise NotImplementedError(f'buffer {name} of this transformers is not known')
+            buffer.copy_(torch.arange(buffer.shape[-1], device=buffer.device).expand_as(buffer))

@@ -104,7 +104,11 @@ PARAMETERS = (
     Parameter('urdf_file', '', 'URDF with the joint limits that the profile leaves out; empty: '
               'the one the profile names, if any.', read=START),
     Parameter('checkpoint', _ENGINE.checkpoint,
-              "Model to run: a directory, or 'builtin:tiny' for random weights."),
+              "Model to run: a directory, a hub id, or 'builtin:tiny' for random weights."),
+    Parameter('asset_id', '', 'Robot whose statistics are used, where an openpi checkpoint has '
+              'those of several.'),
+    Parameter('tokenizer', '', 'A tokenizer.json, a sentencepiece .model, a folder with one, or a '
+              'hub id; empty: that of the checkpoint.'),
     Parameter('policy', _ENGINE.policy, 'How work shares the engine.', choices=POLICIES),
     Parameter('tasks_file', '', 'Standing language tasks, path of a .yaml file; empty: the '
               "shipped config/tasks.yaml; 'none': no task.", read=LIVE),
@@ -138,8 +142,9 @@ PARAMETERS = (
     Parameter('seed', _ENGINE.seed, 'Seed of the action noise and of builtin weights.',
               low=0, high=2 ** 31 - 1),
     Parameter('device', _ENGINE.device, "Where the model runs: 'cpu' or 'cuda'."),
-    Parameter('weights', _ENGINE.weights, 'Weights of the language model; int8: faster on a CPU, '
-              'but actions change by a few percent.', choices=WEIGHTS, read=START),
+    Parameter('weights', _ENGINE.weights, 'Precision; float16 is for a GPU, int8 for a CPU. How '
+              'far each moves the actions is measured in doc/explanation/precision.md.',
+              choices=WEIGHTS, read=START),
     Parameter('image_decoder', 'auto', 'Library for Bayer, YUV and 16-bit pictures.',
               choices=DECODERS, read=START),
     Parameter('memory_file', '', 'SQLite file that keeps facts over restarts; empty: facts last '
@@ -235,7 +240,8 @@ class NodeParameters:
         """Load what the parameters name now."""
         value = self.get
         engine = EngineConfig(
-            checkpoint=value('checkpoint'), policy=value('policy'), seed=value('seed'),
+            checkpoint=value('checkpoint'), asset_id=value('asset_id'),
+            tokenizer=value('tokenizer'), policy=value('policy'), seed=value('seed'),
             num_denoise_steps=value('num_denoise_steps'), num_threads=value('num_threads'),
             num_texts=value('num_texts'), max_text_tokens=value('max_text_tokens'),
             device=value('device'), weights=value('weights'),

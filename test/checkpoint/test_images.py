@@ -24,7 +24,7 @@ from oxygen_ros.checkpoint.images import resize_with_pad
     ((480, 640), (slice(0, 28), slice(196, 224))), ((224, 224), ()), ((90, 224), (slice(0, 67),))))
 def test_the_whole_picture_stays_visible_between_black_bars(shape, bars):
     image = np.full((*shape, 3), 200, np.uint8)
-    resized = resize_with_pad(image, 224)
+    resized = resize_with_pad(image, 224, antialias=True)
     assert resized.shape == (3, 224, 224)
     for rows in bars:
         assert resized[:, rows].max() == 0
@@ -35,7 +35,7 @@ def test_the_whole_picture_stays_visible_between_black_bars(shape, bars):
 def test_shrinking_averages_instead_of_sampling():
     stripes = np.zeros((448, 448, 3), np.uint8)
     stripes[::2] = 255
-    resized = resize_with_pad(stripes, 112)
+    resized = resize_with_pad(stripes, 112, antialias=True)
     assert 110 < resized[:, 2:-2].min() and resized[:, 2:-2].max() < 145
 
 
@@ -55,4 +55,4 @@ def test_no_camera_is_an_empty_batch():
 @pytest.mark.parametrize('shape', ((10, 10), (10, 10, 4), (0, 10, 3)))
 def test_anything_but_a_colour_picture_is_refused(shape):
     with pytest.raises(ValueError, match='height, width, 3'):
-        resize_with_pad(np.zeros(shape, np.uint8), 56)
+        resize_with_pad(np.zeros(shape, np.uint8), 56, antialias=True)

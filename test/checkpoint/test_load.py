@@ -138,19 +138,9 @@ def test_unknown_checkpoints_are_refused_with_a_remedy(name, remedy):
         load(name, EngineConfig(), ROBOT)
 
 
-def test_directories_that_cannot_drive_a_robot_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match='holds no model.safetensors'):
-        load(str(tmp_path), EngineConfig(), ROBOT)
-    (tmp_path / 'model.safetensors').write_bytes(b'')
-    with pytest.raises(ConfigError, match='normalisation'):
-        load(str(tmp_path), EngineConfig(), ROBOT)
-    with pytest.raises(ConfigError, match='is a file'):
-        load(str(tmp_path / 'model.safetensors'), EngineConfig(), ROBOT)
-
-
 def test_a_robot_with_too_many_joints_is_refused():
     joints = tuple(Joint(f'joint{index}') for index in range(33))
-    with pytest.raises(ConfigError, match='33 joints'):
+    with pytest.raises(ConfigError, match='33 actions'):
         load('builtin:tiny', EngineConfig(), replace(ROBOT, joints=joints, action_scale=()))
 
 

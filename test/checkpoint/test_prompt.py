@@ -20,9 +20,7 @@ import pytest
 
 from oxygen_ros.checkpoint.builtin import TextTokenizer
 from oxygen_ros.checkpoint.builtin import TOKENIZER_FILE
-from oxygen_ros.checkpoint.prompt import prompt_ids
-from oxygen_ros.checkpoint.prompt import prompt_text
-from oxygen_ros.checkpoint.prompt import scaled_state
+from oxygen_ros.checkpoint.prompt import PromptBuilder
 from oxygen_ros.checkpoint.prompt import state_bins
 
 
@@ -32,17 +30,21 @@ def tokenizer():
     return TextTokenizer(TOKENIZER_FILE)
 
 
-def test_prompt_is_one_line_with_state_and_cue():
-    assert prompt_text('  pick_up the red cup\nand place it ', [175, 0]) == (
-        'Task: pick up the red cup and place it, State: 175 0;\nAction: ')
+def test_prompt_is_one_line_with_state_and_cue(tokenizer):
+    text, ids = PromptBuilder(tokenizer).build('  pick_up the red cup\nand place it ', [175, 0])
+    assert text == 'Task: pick up the red cup and place it, State: 175 0;\nAction: '
+    assert ids == [tokenizer.bos_id] + tokenizer.encode(text)
 
 
-def test_bins_span_the_range_of_the_state():
-    scaled = scaled_state(np.array([-2, 0.5, 0], np.float32), np.array([-2, 0, -3]),
-                          np.array([2, 1, 3]))
-    np.testing.assert_allclose(scaled, [-1, 0, 0])
-    assert state_bins(scaled) == [0, 128, 128]
-    assert state_bins(np.array([-7, -1, -0.9999, 0.9999, 1, 9])) == [0, 0, 0, 255, 255, 255]
+def test_without_state_the_line_break_is_a_token_of_its_own(tokenizer):
+    text, ids = PromptBuilder(tokenizer, with_state=False).build(' close_it ', [175, 0])
+    assert text == 'close it\n'
+    assert ids == [tokenizer.bos_id] + tokenizer.encode('close it') + tokenizer.encode('\n')
+
+
+def test_bins_are_those_of_the_public_models():
+    values = [-5, -1.0001, -1, -0.5, 0, 0.5, 0.9921, 0.9922, 1, 3]
+    assert state_bins(np.array(values)) == [-1, -1, 0, 64, 128, 192, 254, 255, 255, 255]
 
 
 @pytest.mark.parametrize('value', (np.nan, np.inf))
@@ -55,12 +57,20 @@ def test_a_state_that_is_not_finite_is_refused(value):
 def test_long_tasks_lose_their_last_words_only(tokenizer, caplog, num_words):
     words = ['cube', 'emoji😀', 'put_on'] * (num_words // 3) + ['red'] * (num_words % 3)
     with caplog.at_level(logging.WARNING):
-        ids = prompt_ids(tokenizer, ' '.join(words), [12, 255])
+        prompt = PromptBuilder(tokenizer)
+        ids = prompt.ids(' '.join(words), [12, 255])
+        assert prompt.ids(' '.join(words), [12, 255]) == ids
     assert len(ids) <= 200
     assert ids[0] == tokenizer.bos_id
     text = tokenizer.decode(ids)
     assert text.endswith(', State: 12 255;\nAction: ')
-    assert bool(caplog.records) == (num_words >= 150)
+    assert len(caplog.records) == (num_words >= 150)   # once, not with every frame
     task = text[len('Task: '):-len(', State: 12 255;\nAction: ')]
     assert ' '.join(words).replace('_', ' ').startswith(task)
     assert num_words == 0 or len(task) > 20
+
+
+def test_the_limit_is_that_of_the_checkpoint(tokenizer):
+    assert len(PromptBuilder(tokenizer, max_tokens=60).ids('red ' * 400, [1, 2])) <= 60
+    with pytest.raises(ValueError, match='state alone'):
+        PromptBuilder(tokenizer, max_tokens=20).ids('red', [100] * 14)

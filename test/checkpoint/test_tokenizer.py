@@ -60,7 +60,7 @@ def test_a_character_cut_off_by_the_end_shows_as_a_mark(tokenizer):
 
 
 def test_control_tokens_are_never_text(tokenizer):
-    assert tokenizer.decode([tokenizer.bos_id, tokenizer.pad_id, tokenizer.eos_id, 3, 10**6]) == ''
+    assert tokenizer.decode([tokenizer.bos_id, 0, tokenizer.eos_id, 3, 10**6]) == ''
     assert [tokenizer.pieces[index] for index in range(4)] == ['<pad>', '<eos>', '<bos>', '<unk>']
 
 

@@ -22,7 +22,7 @@ import pytest
 import torch
 
 from oxygen_ros.checkpoint.weights import load_weights
-from oxygen_ros.models.architecture import from_tiny_json
+from oxygen_ros.models.architecture import from_json
 from oxygen_ros.models.pi05 import Pi05
 from oxygen_ros.models.pool import KVPool
 from oxygen_ros.models.segment import Segment
@@ -87,7 +87,7 @@ def golden():
 @pytest.fixture(scope='session')
 def models():
     """Return the golden model under both prefix modes."""
-    architecture = from_tiny_json(DATA / 'tiny_architecture.json')
+    architecture = from_json(DATA / 'tiny_architecture.json')
     found = {}
     for mode in ('bidirectional', 'causal_text'):
         found[mode] = Pi05(replace(architecture, prefix_mode=mode))
