@@ -27,6 +27,8 @@ _NUM_RECENT = 2048
 # Histogram of the whole run: 32 bins for every doubling of the lateness, so within 3 %.
 _SUB_BITS = 5
 _NUM_BINS = 64 << _SUB_BITS
+# Upper edges of the histogram that is shown, s; what is later falls into one more bin.
+LATENESS_EDGES_S = tuple(step * 10.0 ** power for power in range(-5, 0) for step in (1, 2, 5))
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class TickSnapshot:
     lateness_p50_s: float          # of the whole run, within 3 %
     lateness_p99_s: float
     lateness_max_s: float          # exact
+    lateness_counts: tuple[int, ...]   # of the whole run: below each of LATENESS_EDGES_S, above
     recent_lateness_p50_s: float   # of the newest 2048 ticks
     recent_lateness_p99_s: float
     last: TickResult | None
@@ -102,7 +105,7 @@ class TickStats:
                     if count and cause is not Cause.NONE},
             lateness_p50_s=min(_quantile_ns(bins, 0.5), self._max_ns) / 1e9,
             lateness_p99_s=min(_quantile_ns(bins, 0.99), self._max_ns) / 1e9,
-            lateness_max_s=self._max_ns / 1e9,
+            lateness_max_s=self._max_ns / 1e9, lateness_counts=_coarse(bins),
             recent_lateness_p50_s=float(recent_p50), recent_lateness_p99_s=float(recent_p99),
             last=self._last)
 
@@ -119,6 +122,12 @@ def _upper_edge_ns(index: int) -> int:
         return index
     shift = (index >> _SUB_BITS) - 1
     return ((index - (shift << _SUB_BITS) + 1) << shift) - 1
+
+
+def _coarse(bins: np.ndarray) -> tuple[int, ...]:
+    """Return the counts between LATENESS_EDGES_S; an edge may be off by 3 %."""
+    edges = [_bin(round(edge * 1e9)) for edge in LATENESS_EDGES_S]
+    return tuple(int(part.sum()) for part in np.split(bins, edges))
 
 
 def _quantile_ns(bins: np.ndarray, quantile: float) -> int:

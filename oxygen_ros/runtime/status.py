@@ -16,6 +16,7 @@
 
 from dataclasses import dataclass
 
+from oxygen_ros.policy.stats import LATENESS_EDGES_S
 from oxygen_ros.policy.stats import TickSnapshot
 from oxygen_ros.runtime.protocol import EngineStatus
 from oxygen_ros.types import KVUse
@@ -81,6 +82,8 @@ class DeadlineStatus:
     lateness_p50: float
     lateness_p99: float
     lateness_max: float
+    lateness_edges: list[float]
+    lateness_counts: list[int]
     realtime_priority: bool
     verdict: str
     cause: str
@@ -96,7 +99,8 @@ class DeadlineStatus:
             clamped=ticks.clamped, causes=list(ticks.causes),
             cause_counts=list(ticks.causes.values()),
             lateness_p50=ticks.recent_lateness_p50_s, lateness_p99=ticks.recent_lateness_p99_s,
-            lateness_max=ticks.lateness_max_s, realtime_priority=realtime,
+            lateness_max=ticks.lateness_max_s, lateness_edges=list(LATENESS_EDGES_S),
+            lateness_counts=list(ticks.lateness_counts), realtime_priority=realtime,
             verdict=last.verdict.value if last else '', cause=last.cause.value if last else '',
             frame_id=last.frame_id if last else 0)
 
@@ -124,6 +128,9 @@ class EngineReport:
     decode_time_p50: float
     tokens: int
     token_rate: float
+    time_to_first_token_p50: float
+    token_gap_p50: float
+    token_gap_p99: float
     texts_finished: int
     texts_running: int
     texts_queued: int
@@ -131,6 +138,8 @@ class EngineReport:
     malformed_facts: int
     kv_pages_used: int
     kv_pages_total: int
+    kv_prefixes: int
+    kv_generations: int
     kv_bytes_peak: int
     kv_bytes_copied: int
     rates_met: bool
@@ -149,10 +158,13 @@ class EngineReport:
             action_latency_p99=figures.action_latency_s.p99,
             encode_time_p50=figures.encode_s.p50, denoise_time_p50=figures.denoise_s.p50,
             decode_time_p50=figures.decode_s.p50, tokens=figures.tokens,
-            token_rate=figures.tokens_per_s, texts_finished=figures.texts_finished,
+            token_rate=figures.tokens_per_s, time_to_first_token_p50=figures.ttft_s.p50,
+            token_gap_p50=figures.token_gap_s.p50, token_gap_p99=figures.token_gap_s.p99,
+            texts_finished=figures.texts_finished,
             texts_running=figures.texts_running, texts_queued=figures.texts_queued,
             facts=figures.facts, malformed_facts=figures.malformed_facts,
             kv_pages_used=kv.pages_used, kv_pages_total=kv.pages_total,
+            kv_prefixes=kv.prefixes, kv_generations=kv.generations,
             kv_bytes_peak=kv.bytes_peak, kv_bytes_copied=kv.bytes_copied,
             rates_met=figures.rates_met)
 

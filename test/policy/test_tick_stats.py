@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from oxygen_ros.policy import TickStats
+from oxygen_ros.policy.stats import LATENESS_EDGES_S
 from oxygen_ros.types import Cause
 from oxygen_ros.types import TickResult
 from oxygen_ros.types import Verdict
@@ -106,3 +107,16 @@ def test_recording_keeps_no_memory():
     finally:
         tracemalloc.stop()
     assert after - before < 2000
+
+
+def test_histogram_counts_every_tick_between_its_edges():
+    stats = TickStats()
+    for index, lateness_ns in enumerate((0, 4_000, 60_000, 70_000, 1_400_000, 900_000_000)):
+        stats.record(_result(index, lateness_ns=lateness_ns))
+    counts = stats.snapshot().lateness_counts
+    assert len(counts) == len(LATENESS_EDGES_S) + 1
+    below = {edge: sum(counts[:position + 1]) for position, edge in enumerate(LATENESS_EDGES_S)}
+    assert below[LATENESS_EDGES_S[0]] == 2, 'up to 10 us'
+    assert (below[5e-5], below[1e-4]) == (2, 4)
+    assert (below[1e-3], below[2e-3]) == (4, 5)
+    assert (sum(counts), counts[-1]) == (6, 1), 'the last bin is open'
