@@ -27,7 +27,10 @@ from oxygen_ros.config.errors import require_range
 from oxygen_ros.config.joint import Joint
 
 ACTION_SPACES = ('joint_position', 'joint_delta', 'joint_velocity', 'ee_delta')
-COMMAND_TYPES = ('joint_trajectory', 'float64_multi_array', 'joint_state')
+POSITION_TYPES = ('joint_trajectory', 'float64_multi_array', 'joint_state')
+POSE_TYPES = ('pose_stamped', 'twist_stamped')             # for Cartesian controllers
+RATE_TYPES = ('velocity_multi_array', 'twist_stamped')     # the robot is told how fast to go
+COMMAND_TYPES = (*POSITION_TYPES, 'velocity_multi_array', *POSE_TYPES)
 POSE_AXES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw')   # m and rad, in the frame of the base
 
 
@@ -61,7 +64,11 @@ class RobotProfile:
     control_rate_hz: float = 50.0          # ticks and commands per second
     command_type: str = 'joint_trajectory'
     command_topic: str = 'command'
+    command_frame: str = ''                # frame_id of a pose or twist
+    gripper_topic: str = ''                # grippers apart from the arm; '' = in one message
+    gripper_type: str = 'float64_multi_array'
     joint_states_topic: str = 'joint_states'
+    pose_topic: str = ''                   # PoseStamped with the pose axes; '' = in joint_states
     joints_max_age_s: float = 0.2
     # Largest distance between the measured state and the first command after activation, unit.
     start_jump: float = 0.2
@@ -88,7 +95,32 @@ class RobotProfile:
         require_range(f'robot {self.name}: control_rate_hz', self.control_rate_hz, 10, 500, 'Hz')
         require_range(f'robot {self.name}: joints_max_age_s', self.joints_max_age_s, 0.01, 60, 's')
         require_range(f'robot {self.name}: start_jump', self.start_jump, 0, 1e6)
+        self._check_command()
         self._check_actions()
+
+    def _check_command(self) -> None:
+        """Check that the command has a place for every joint."""
+        require_choice(f'robot {self.name}: command.gripper_type', self.gripper_type,
+                       POSITION_TYPES)
+        needs_pose = [what for what, is_used in (
+            (f'command.type {self.command_type}', self.command_type in POSE_TYPES),
+            ('joint_states.pose_topic', bool(self.pose_topic))) if is_used]
+        if needs_pose and not self.pose_axes:
+            raise ConfigError(f'robot {self.name}: {needs_pose[0]} is for robots that are told '
+                              f'poses; list the axes {" ".join(POSE_AXES)} under joints')
+        if self.command_type in POSE_TYPES:
+            others = [joint.name for i, joint in enumerate(self.joints)
+                      if i not in self.pose_axes and i not in self.grippers]
+            if others:
+                raise ConfigError(f'robot {self.name}: command.type {self.command_type} has no '
+                                  f'place for joint {others[0]}; only the axes of the pose and '
+                                  f'joints with role: gripper can be listed')
+        if self.command_type not in POSITION_TYPES and self.grippers and not self.gripper_topic:
+            raise ConfigError(f'robot {self.name}: command.type {self.command_type} has no place '
+                              f'for the gripper; give command.gripper_topic')
+        if self.gripper_topic and not self.grippers:
+            raise ConfigError(f'robot {self.name}: command.gripper_topic is '
+                              f'{self.gripper_topic!r}, but no joint has role: gripper')
 
     def _check_actions(self) -> None:
         """Check what the action space needs."""
@@ -129,6 +161,22 @@ class RobotProfile:
         if not set(POSE_AXES) <= set(self.joint_names):
             return ()
         return tuple(self.joint_names.index(axis) for axis in POSE_AXES)
+
+    @cached_property
+    def turning(self) -> dict[str, float]:
+        """Axes measured modulo one turn, with the middle of their limits, rad."""
+        return {POSE_AXES[i]: sum(self.joints[axis].range) / 2
+                for i, axis in enumerate(self.pose_axes) if i >= 3}
+
+    @property
+    def reads_joint_states(self) -> bool:
+        """Whether joint states are needed: not if the pose is all there is to know."""
+        return not self.pose_topic or len(self.joints) > len(POSE_AXES)
+
+    @property
+    def is_told_rates(self) -> bool:
+        """Whether the command says how fast to go instead of where to; never for grippers."""
+        return self.command_type in RATE_TYPES
 
     @property
     def num_columns(self) -> int:

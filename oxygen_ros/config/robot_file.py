@@ -35,9 +35,9 @@ from oxygen_ros.config.urdf import with_urdf_limits
 TOP_KEYS = ('name', 'description', 'cameras', 'joint_states', 'urdf', 'joints', 'actions',
             'end_effector', 'control_rate_hz', 'command', 'start_jump', 'instruction')
 SECTION_KEYS = {
-    'joint_states': ('topic', 'max_age_s'),
+    'joint_states': ('topic', 'max_age_s', 'pose_topic'),
     'actions': ('space', 'rate_hz', 'scale', 'offset'),
-    'command': ('topic', 'type'),
+    'command': ('topic', 'type', 'frame_id', 'gripper_topic', 'gripper_type'),
 }
 
 
@@ -103,6 +103,10 @@ def robot_from_dict(data: dict, *, urdf: str = '') -> RobotProfile:
         control_rate_hz=data.get('control_rate_hz', 50.0),
         command_type=command.get('type', 'joint_trajectory'),
         command_topic=command.get('topic', 'command'),
+        command_frame=str(command.get('frame_id') or ''),
+        gripper_topic=str(command.get('gripper_topic') or ''),
+        gripper_type=command.get('gripper_type', 'float64_multi_array'),
+        pose_topic=str(states.get('pose_topic') or ''),
         joint_states_topic=states.get('topic', 'joint_states'),
         joints_max_age_s=states.get('max_age_s', 0.2),
         start_jump=data.get('start_jump', 0.2),

@@ -129,6 +129,13 @@ class ChunkBuffer:
         self._using = chunk
         return action, chunk, chunk.frame_id == plan.heard_frame_id
 
+    @staticmethod
+    def step(chunk: ActionChunk, time_ns: int, duration_s: float) -> NDArray[np.float64]:
+        """Return how far a chunk leads from time_ns on in duration_s; 0 on its last row."""
+        index = int((time_ns - chunk.stamp_ns) // round(chunk.dt_s * 1e9))
+        rows = chunk.actions[index:index + 2].astype(np.float64)
+        return (rows[-1] - rows[0]) * (duration_s / chunk.dt_s)
+
     @property
     def followed_frame_id(self) -> int:
         """Return the frame of the chunk that the newest tick took its action from; 0: none."""

@@ -22,6 +22,7 @@ from oxygen_ros.config import RobotProfile
 from oxygen_ros.policy.chunks import ChunkBuffer
 from oxygen_ros.policy.fallback import Fallback
 from oxygen_ros.policy.limits import Limits
+from oxygen_ros.policy.rates import Rates
 from oxygen_ros.policy.staleness import JOINTS
 from oxygen_ros.policy.staleness import SourceMonitor
 from oxygen_ros.types import ActionChunk
@@ -51,7 +52,8 @@ class Controller:
         self.chunks = ChunkBuffer(len(profile.joints), control)
         self.sources = SourceMonitor(profile)
         self._rate_hz = rate_hz
-        self._fallback = Fallback(control, rate_hz=rate_hz)
+        self._rates = Rates(profile, rate_hz=rate_hz)
+        self._fallback = Fallback(control, rate_hz=rate_hz, is_rate=self._rates.mask)
         self._max_still_ticks = max(1, round(_CLOCK_STOPPED_S * rate_hz))
         # Written by any thread, each as one reference:
         self._activation = (0, False)  # (number of the activation, whether it is in force)
@@ -205,7 +207,7 @@ class Controller:
 
     def _adopt(self, control: ControlConfig) -> None:
         self._ticked_control = control
-        self._fallback = Fallback(control, rate_hz=self._rate_hz)
+        self._fallback = Fallback(control, rate_hz=self._rate_hz, is_rate=self._rates.mask)
         self.limits.mode = control.limit_mode
         self.chunks.adopt(control)
         # What `clamp` still had to catch up on is no fault of the next action under `reject`.
@@ -236,6 +238,9 @@ class Controller:
         if chunk.frame_id == self._rejected_frame_id:
             return self._fall_back(Cause.LIMIT, now_ns, index, lateness_ns)
         reference, is_first = self._reference()
+        if self._rates.is_used:
+            ahead = reference + self.chunks.step(chunk, now_ns, 1 / self._rate_hz)
+            action = np.where(self._rates.mask, ahead, action)
         command, num_clamped, cause = self.limits.apply(
             action, reference, first=is_first, joining=self._is_joining)
         if command is None:
@@ -243,9 +248,9 @@ class Controller:
             return self._fall_back(cause, now_ns, index, lateness_ns)
         self._is_joining = self._is_joining and num_clamped > 0
         self._fallback.end()
-        self._sent(command)
+        wire = self._sent(command, reference, is_first)
         verdict = Verdict.FRESH if is_newest else Verdict.CARRIED
-        return TickResult(index, command, verdict, Cause.NONE, chunk.frame_id, lateness_ns,
+        return TickResult(index, wire, verdict, Cause.NONE, chunk.frame_id, lateness_ns,
                           num_clamped)
 
     def _fall_back(self, cause: Cause, now_ns: int, index: int, lateness_ns: int) -> TickResult:
@@ -261,14 +266,16 @@ class Controller:
     def _fallback_command(self) -> NDArray[np.float64] | None:
         if not self._fallback.is_running:
             self._fallback.begin(self._measured, self._last, self._last_step)
-        target = self._fallback.target()
+        reference, is_first = self._reference()
+        target = self._fallback.target(reference)
         if target is None:
             self._is_silent = True
             return None
-        reference, is_first = self._reference()
         command = self.limits.toward(target, reference, first=is_first)
-        self._sent(command)
-        return command
+        if self._rates.is_used:
+            # Standing still is safe everywhere: no rate leads back inside the limits by itself.
+            command = np.where(self._rates.mask & (target == reference), reference, command)
+        return self._sent(command, reference, is_first)
 
     def _reference(self) -> tuple[NDArray[np.float64], bool]:
         """
@@ -281,10 +288,13 @@ class Controller:
             return self._measured, True
         if self._is_silent and np.abs(self._last - self._measured).max() > self.limits.start_jump:
             return self._measured, True
-        return self._last, False
+        return self._rates.reference(self._last, self._measured), False
 
-    def _sent(self, command: NDArray[np.float64]) -> None:
+    def _sent(self, command: NDArray[np.float64], reference: NDArray[np.float64],
+              is_first: bool) -> NDArray[np.float64]:
+        """Note a command; return the form it takes on the wire."""
         command.flags.writeable = False  # the next step starts from it, whoever reads it meanwhile
-        self._last_step = None if self._last is None else command - self._last
+        self._last_step = None if is_first else command - reference
         self._last = command
         self._is_silent = False
+        return self._rates.wire(command, reference)

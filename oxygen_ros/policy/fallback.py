@@ -29,10 +29,14 @@ class Fallback:
     ramp_down       on along the last commands, slowing to standstill in ramp_down_s
     zero_velocity   the last command again: the set-point stops at once
     none            nothing is sent, the controller's own time-out decides
+
+    A joint that is told rates stands still at once in all of them but ramp_down.
     """
 
-    def __init__(self, control: ControlConfig, *, rate_hz: float):
+    def __init__(self, control: ControlConfig, *, rate_hz: float,
+                 is_rate: NDArray[np.bool_] | bool = False):
         self.kind = control.fallback
+        self._is_rate = is_rate      # [num_joints]
         self._num_ramp_ticks = max(1, round(control.ramp_down_s * rate_hz))
         self._target: NDArray[np.float64] | None = None  # None: not falling back
         self._step: NDArray[np.float64] | None = None
@@ -56,14 +60,16 @@ class Fallback:
         self._step = last_step if self.kind == 'ramp_down' and last is not None else None
         self._tick = 0
 
-    def target(self) -> NDArray[np.float64] | None:
-        """Return where to go on this tick, None to send nothing."""
+    def target(self, reference: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return where to go on this tick from `reference`, None to send nothing."""
         if self.kind == 'none':
             return None
+        step = np.zeros_like(reference)
         if self._step is not None and self._tick < self._num_ramp_ticks:
             self._tick += 1
-            self._target = self._target + self._step * (1 - self._tick / self._num_ramp_ticks)
-        return self._target
+            step = self._step * (1 - self._tick / self._num_ramp_ticks)
+        self._target = self._target + step
+        return np.where(self._is_rate, reference + step, self._target)
 
     def end(self) -> None:
         """Forget the latched position: an action of the model was sent."""

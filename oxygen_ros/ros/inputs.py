@@ -16,6 +16,7 @@
 
 import time
 
+from geometry_msgs.msg import PoseStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CompressedImage
@@ -29,6 +30,7 @@ from oxygen_ros.ros.faults import Faults
 from oxygen_ros.sensing.convert import ImageDecoder
 from oxygen_ros.sensing.intake import Intake
 from oxygen_ros.sensing.intake import JOINTS_SOURCE
+from oxygen_ros.sensing.intake import POSE_SOURCE
 from oxygen_ros.sensing.intake import Source
 
 SILENT_AFTER_S = 3.0             # a source that never came is complained about after this
@@ -54,8 +56,12 @@ class Inputs:
         self._group = MutuallyExclusiveCallbackGroup()
         for camera in robot.cameras:
             self._subscribe_camera(camera)
-        self.sources[JOINTS_SOURCE] = self._subscribe(
-            JointState, robot.joint_states_topic, self._on_joints, qos.joint_states())
+        if robot.pose_topic:
+            self.sources[POSE_SOURCE] = self._subscribe(
+                PoseStamped, robot.pose_topic, self._on_pose, qos.joint_states())
+        if robot.reads_joint_states:
+            self.sources[JOINTS_SOURCE] = self._subscribe(
+                JointState, robot.joint_states_topic, self._on_joints, qos.joint_states())
         self._subscribe(String, 'instruction', self._on_instruction, qos.status())
 
     def attach(self, session) -> None:
@@ -74,8 +80,8 @@ class Inputs:
         complaints = [(name, self._why_silent(name, source))
                       for name, source in self.sources.items()
                       if not source.last_s and source.required]
-        reader, joints = self._intake.reader, self.sources[JOINTS_SOURCE]
-        if reader.missing and joints.last_s:
+        reader, joints = self._intake.reader, self.sources.get(JOINTS_SOURCE)
+        if reader.missing and joints is not None and joints.last_s:
             complaints.append((JOINTS_SOURCE, (
                 f'{joints.topic} never names joint {", ".join(reader.missing)} of robot '
                 f'{self._robot.name}; it names {", ".join(reader.offered) or "none"}; correct the '
@@ -102,6 +108,9 @@ class Inputs:
     def _on_joints(self, message: JointState) -> None:
         self._intake.joints(message, now_ns=self._now_ns())
 
+    def _on_pose(self, message: PoseStamped) -> None:
+        self._intake.pose(message, now_ns=self._now_ns())
+
     def _on_instruction(self, message: String) -> None:
         if self._intake.session is not None:
             self._intake.session.set_instruction(message.data)
@@ -116,7 +125,8 @@ class Inputs:
 
     def _why_silent(self, name: str, source: Source) -> str:
         count = self._node.count_publishers(source.topic)
-        what = 'joint states' if name == JOINTS_SOURCE else f'picture of camera {name}'
+        what = {JOINTS_SOURCE: 'joint states', POSE_SOURCE: 'pose'}.get(
+            name, f'picture of camera {name}')
         if not count:
             return (f'no {what} yet: nobody publishes {source.topic}; start the driver, or remap '
                     f'the topic')

@@ -29,6 +29,8 @@ import sys
 import threading
 import time
 
+from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import TwistStamped
 import numpy as np
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -54,6 +56,8 @@ COMMAND_TYPES = {
     'trajectory_msgs/msg/JointTrajectory': JointTrajectory,
     'std_msgs/msg/Float64MultiArray': Float64MultiArray,
     'sensor_msgs/msg/JointState': JointState,
+    'geometry_msgs/msg/PoseStamped': PoseStamped,
+    'geometry_msgs/msg/TwistStamped': TwistStamped,
 }
 SPIN_S = 0.05
 

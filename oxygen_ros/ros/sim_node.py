@@ -243,6 +243,10 @@ def make_table(robot: RobotProfile, options: argparse.Namespace) -> TableTop:
     if set(robot.joint_names) != set(table.joint_names):
         raise ConfigError(f'robot {robot.name} has joints {", ".join(robot.joint_names)}; the '
                           f'simulated arm has {", ".join(table.joint_names)}; use robot so101')
+    if robot.command_type not in COMMAND_TYPES or robot.gripper_topic:
+        raise ConfigError(f'robot {robot.name} takes {robot.command_type} commands'
+                          f'{" and its gripper apart" if robot.gripper_topic else ""}; the '
+                          f'simulated arm takes {", ".join(COMMAND_TYPES)} for all its joints')
     table.reset(seed=options.seed,
                 task=Task.from_instruction(options.instruction or robot.instruction))
     for camera in CAMERAS:

@@ -16,18 +16,22 @@
 
 from collections import Counter
 from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 import time
 
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.config.robot import POSE_AXES
 from oxygen_ros.sensing.convert import BadPicture
 from oxygen_ros.sensing.convert import ImageDecoder
 from oxygen_ros.sensing.joints import BadJoints
 from oxygen_ros.sensing.joints import JointReader
+from oxygen_ros.sensing.joints import PoseReader
 from oxygen_ros.sensing.pairing import Pairing
 
 JOINTS_SOURCE = 'joint_states'
+POSE_SOURCE = 'pose'
 MAX_FUTURE_NS = 1_000_000_000    # a stamp further ahead of the node clock is not of this clock
 MAX_BACK_NS = 1_000_000_000      # a stamp this far before the one before it is an outlier,
 NUM_OUTLIERS = 3                 # unless so many come in a row: then that clock was set back
@@ -57,8 +61,9 @@ class Intake:
 
     def __init__(self, robot: RobotProfile, *, decoder: ImageDecoder,
                  on_refused: Callable[[str, Source, str], None]):
-        self.reader = JointReader(robot.joint_names)
-        self.sources: dict[str, Source] = {}      # by camera slot, and JOINTS_SOURCE
+        self.reader = JointReader(robot.joint_names, turning=robot.turning)
+        self._pose_reader = PoseReader(list(robot.turning.values()) or [0.0] * 3)
+        self.sources: dict[str, Source] = {}      # by camera slot, JOINTS_SOURCE, POSE_SOURCE
         self.session = None                       # None: messages are counted only
         self._decoder = decoder
         self._pairing = Pairing(robot)
@@ -87,14 +92,25 @@ class Intake:
 
     def joints(self, message, *, now_ns: int) -> None:
         """Take joint states in."""
-        source, session = self.sources[JOINTS_SOURCE], self.session
-        stamp_ns = self._begin(JOINTS_SOURCE, source, message, now_ns)
+        self._take_state(JOINTS_SOURCE, message, now_ns,
+                         lambda: (message.name, message.position))
+
+    def pose(self, message, *, now_ns: int) -> None:
+        """Take the pose of the tool in: the axes x y z roll pitch yaw of the state."""
+        self._take_state(POSE_SOURCE, message, now_ns,
+                         lambda: (POSE_AXES, self._pose_reader.read(message.pose)))
+
+    def _take_state(self, name: str, message, now_ns: int,
+                    read: Callable[[], tuple[Sequence[str], Sequence[float]]]) -> None:
+        """Take the part of the state that `read` finds in a message."""
+        source, session = self.sources[name], self.session
+        stamp_ns = self._begin(name, source, message, now_ns)
         if stamp_ns is None:
             return
         try:
-            sample = self.reader.read(message.name, message.position, stamp_ns or now_ns)
+            sample = self.reader.read(*read(), stamp_ns or now_ns)
         except BadJoints as error:
-            self._refuse(JOINTS_SOURCE, source, str(error))
+            self._refuse(name, source, str(error))
             return
         if sample is not None:
             session.measured(sample.positions, sample.stamp_ns if stamp_ns else 0)

@@ -12,14 +12,19 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Joint states by name: any order, any extra joints, one message or several broadcasters."""
+"""Joint states by name, in any order and from several broadcasters; poses as named axes."""
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 
 import numpy as np
 from numpy.typing import NDArray
+
+from oxygen_ros.rotations import matrix_from_quaternion
+from oxygen_ros.rotations import nearest_turn
+from oxygen_ros.rotations import rpy_from_matrix
 
 
 class BadJoints(ValueError):
@@ -40,10 +45,14 @@ class JointReader:
 
     Arms and grippers often have a broadcaster each on one topic, so a message may hold only
     some of the joints; the state is complete once every joint was seen.
+
+    `turning`: angles that are known only up to whole turns, and where to begin. A reading is taken
+    on the turn nearest to the one before it, so that an angle that passes half a turn goes on.
     """
 
-    def __init__(self, joint_names: Sequence[str]):
+    def __init__(self, joint_names: Sequence[str], *, turning: Mapping[str, float] | None = None):
         self._names = tuple(joint_names)
+        self._near = {self._names.index(name): middle for name, middle in (turning or {}).items()}
         self._names_seen: list[str] = []      # of the newest useful message
         self._columns: list[int] = []         # in the message, per found joint
         self._found: list[int] = []           # profile index, per found joint
@@ -84,6 +93,8 @@ class JointReader:
             return None
         updated = self._positions.copy()      # samples handed out never change
         for index, value in zip(self._found, values):
+            if index in self._near:      # not forgotten by clear: commands are on this turn
+                value = self._near[index] = nearest_turn(value, self._near[index])
             updated[index] = value
             self._stamps_ns[index] = stamp_ns
         self._positions = updated
@@ -100,3 +111,28 @@ class JointReader:
         self._names_seen = list(names)
         self._found = [index for index, name in enumerate(self._names) if name in columns]
         self._columns = [columns[self._names[index]] for index in self._found]
+
+
+class PoseReader:
+    """Reads a pose as the axes x y z roll pitch yaw, continuous as long as it moves smoothly."""
+
+    def __init__(self, middle: Sequence[float]):
+        """Begin with the angles nearest to `middle`, rad."""
+        self._near = np.asarray(middle, np.float64)
+
+    def read(self, pose) -> list[float]:
+        """
+        Return m and rad of a geometry_msgs/Pose.
+
+        Raises BadJoints for numbers that are no pose.
+        """
+        place, turn = pose.position, pose.orientation
+        position = [place.x, place.y, place.z]
+        quaternion = np.array([turn.x, turn.y, turn.z, turn.w])
+        length = float(np.linalg.norm(quaternion))
+        if not all(map(math.isfinite, position)):
+            raise BadJoints(f'position of the pose is {position}')
+        if not abs(length - 1) < 0.01:       # also when it is not a number
+            raise BadJoints(f'orientation of the pose has length {length:g}; a quaternion has 1')
+        self._near = rpy_from_matrix(matrix_from_quaternion(quaternion), near=self._near)
+        return [*position, *self._near.tolist()]

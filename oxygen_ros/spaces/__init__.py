@@ -16,6 +16,8 @@
 
 from functools import lru_cache
 
+import numpy as np
+
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.spaces.arm import ArmKinematics
 from oxygen_ros.spaces.base import ActionSpace
@@ -26,6 +28,7 @@ from oxygen_ros.spaces.joints import JointVelocity
 from oxygen_ros.spaces.kinematics import Kinematics
 from oxygen_ros.spaces.kinematics import Pose
 from oxygen_ros.spaces.kinematics import PoseAxes
+from oxygen_ros.spaces.rates import FromState
 
 __all__ = ['action_space', 'ActionSpace', 'Kinematics', 'kinematics', 'Pose']
 
@@ -37,8 +40,12 @@ _JOINT_SPACES = {'joint_position': JointPosition, 'joint_delta': JointDelta,
 def action_space(robot: RobotProfile) -> ActionSpace:
     """Return the action space of a profile; one object per profile, for one thread."""
     if robot.action_space == 'ee_delta':
-        return EndEffectorDelta(robot, kinematics(robot))
-    return _JOINT_SPACES[robot.action_space](robot)
+        space = EndEffectorDelta(robot, kinematics(robot))
+    else:
+        space = _JOINT_SPACES[robot.action_space](robot)
+    if not robot.is_told_rates:
+        return space
+    return FromState(space, is_rate=np.array([joint.role == 'arm' for joint in robot.joints]))
 
 
 def kinematics(robot: RobotProfile) -> Kinematics:

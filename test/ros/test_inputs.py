@@ -22,6 +22,7 @@ Pinned: a QoS mismatch that says nothing (IMG-10), joint messages that contradic
 from array import array
 import time
 
+from geometry_msgs.msg import PoseStamped
 import numpy as np
 import pytest
 from rclpy.parameter import Parameter
@@ -34,6 +35,9 @@ from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from oxygen_ros.config import Camera
+from oxygen_ros.config import Joint
+from oxygen_ros.config import RobotProfile
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.inputs import Inputs
 from oxygen_ros.sensing.convert import ImageDecoder
@@ -254,3 +258,25 @@ def test_a_silent_camera_and_a_missing_joint_are_named_with_a_remedy(make_node, 
     assert '/silent/wrist/image has 1 publisher' in complaints['wrist']
     wait_until(lambda: 'never names joint gripper' in dict(bench.inputs.silent())['joint_states'])
     assert 'grpper' in dict(bench.inputs.silent())['joint_states']
+
+
+def test_a_robot_that_is_told_poses_needs_no_joint_states(make_node):
+    robot = RobotProfile(
+        'cartesian', (Camera('front', 'front/image'),),
+        tuple(map(Joint, ('x', 'y', 'z', 'roll', 'pitch', 'yaw'))), pose_topic='tool/pose')
+    node, recorder = make_node('inputs', namespace='cartesian'), Recorder()
+    inputs = Inputs(node, robot, decoder=ImageDecoder('native'), faults=Faults(LogOfLines()))
+    inputs.attach(recorder)
+    assert set(inputs.sources) == {'front', 'pose'}
+    assert inputs.sources['pose'].topic == '/cartesian/tool/pose'
+    sender = make_node('sender', namespace='cartesian')
+    publisher = sender.create_publisher(PoseStamped, 'tool/pose', 1)
+    message = PoseStamped()
+    message.pose.position.x, message.pose.orientation.w = 0.4, 1.0
+
+    def arrived():
+        publisher.publish(message)
+        time.sleep(0.05)
+        return recorder.positions
+    positions, _ = wait_until(arrived)[0]
+    np.testing.assert_allclose(positions, [0.4, 0, 0, 0, 0, 0], atol=1e-12)

@@ -42,14 +42,37 @@ def test_deltas_count_from_the_state_of_the_observation():
                                [[1.1, 0.7, -0.5], [0.7, 0.9, -0.25]])
 
 
-@pytest.mark.parametrize('name', ('joint_position', 'joint_delta'))
+def test_velocities_add_up_from_the_state_and_the_gripper_stays_absolute():
+    joints = (*ROBOT.joints[:2], replace(ROBOT.joints[2], role='gripper'))
+    space = action_space(replace(ROBOT, joints=joints, action_space='joint_velocity'))
+    actions = [[1.0, 0.5, 0.2], [1.0, -0.5, 0.3], [-2.0, 0.0, 0.4]]     # 20 rows per second
+    np.testing.assert_allclose(
+        space.targets(actions, STATE),
+        [[1.005, 0.55, 0.2], [1.01, 0.5, 0.3], [1.0, 0.5, 0.4]])
+
+
+def test_a_robot_that_is_told_velocities_gets_them_one_by_one():
+    """From row to row goes what each action asks for, the first one's included."""
+    robot = replace(ROBOT, action_space='joint_velocity', command_type='velocity_multi_array',
+                    action_scale=())
+    velocities = np.random.default_rng(0).normal(size=(6, 3))
+    space = action_space(robot)
+    targets = space.targets(velocities, STATE)
+    np.testing.assert_allclose(targets[0], STATE)
+    np.testing.assert_allclose(np.diff(targets, axis=0) * 20, velocities[:-1])
+    back = space.actions(targets, STATE)
+    np.testing.assert_allclose(back[:-1], velocities[:-1])
+    assert np.isnan(back[-1]).all()
+
+
+@pytest.mark.parametrize('name', ('joint_position', 'joint_delta', 'joint_velocity'))
 def test_targets_convert_back(name):
     space = action_space(replace(ROBOT, action_space=name))
     np.testing.assert_allclose(space.actions(space.targets(ACTIONS, STATE), STATE), ACTIONS,
                                atol=1e-12)
 
 
-@pytest.mark.parametrize('name', ('joint_position', 'joint_delta'))
+@pytest.mark.parametrize('name', ('joint_position', 'joint_delta', 'joint_velocity'))
 def test_a_column_without_effect_is_not_known(name):
     space = action_space(replace(ROBOT, action_space=name, action_scale=(0.1, 0.0, 1.0)))
     told = space.actions(space.targets(ACTIONS, STATE), STATE)
