@@ -96,11 +96,16 @@ class LoadedPolicy:
 
     def robot_actions(self, model_actions: torch.Tensor | NDArray[np.float32],
                       observation: Observation, robot: RobotProfile) -> NDArray[np.float32]:
-        """Return absolute joint targets [horizon, num_joints] in robot units."""
+        """
+        Return absolute joint targets [n, num_joints] in robot units.
+
+        n is the horizon, or what the robot uses of it.
+        """
         actions = np.asarray(model_actions.cpu() if torch.is_tensor(model_actions)
                              else model_actions, np.float64)
         space = action_space(robot)
-        actions = self.normalisation.actions.restore(actions[:, :space.action_size])
+        actions = actions[:robot.horizon or None, :space.action_size]
+        actions = self.normalisation.actions.restore(actions)
         targets = space.targets(actions, observation.state)
         return targets.astype(np.float32)
 

@@ -43,7 +43,7 @@ _logger = logging.getLogger(__name__)
 def load_trained(checkpoint: str, config: EngineConfig, robot: RobotProfile,
                  on_progress: Callable[[str], None]) -> LoadedPolicy:
     """Load a directory or hub id; ConfigError names what is wrong and the remedy."""
-    description = describe(find(checkpoint), asset_id=config.asset_id)
+    description = describe(find(checkpoint), asset_id=config.asset_id or robot.asset_id)
     if description.problems:
         raise ConfigError('; '.join(description.problems))
     prompt = open_prompt(description, config.tokenizer)

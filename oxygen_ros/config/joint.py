@@ -66,6 +66,7 @@ class Joint:
     role: str = 'arm'                      # gripper: its actions are absolute in every space
     flip: bool = False                     # the model counts the other way round
     state_gains: tuple[float, ...] = (1.0,)  # model state columns of this joint, times position
+    state_offset: float = 0.0              # added to each of these columns
     linkage: Linkage | None = None         # grippers only
 
     def __post_init__(self):
@@ -81,6 +82,7 @@ class Joint:
                               f'upper {self.upper:g}')
         require_choice(f'joints.{self.name}.role', self.role, ROLES)
         require_choice(f'joints.{self.name}.flip', self.flip, (True, False))
+        require_range(f'joints.{self.name}.state_offset', self.state_offset, -1e6, 1e6)
         for gain in self.state_gains:
             require_range(f'joints.{self.name}.state_gains', gain, -1e6, 1e6)
         if self.linkage is not None and self.role != 'gripper':

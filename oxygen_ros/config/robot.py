@@ -61,6 +61,8 @@ class RobotProfile:
     joints: tuple[Joint, ...]              # order of the state and of the actions
     action_space: str = 'joint_position'   # joint_delta: relative to the state of the observation
     action_rate_hz: float = 20.0           # 1/dt between the actions of a chunk
+    horizon: int = 0                       # rows of a chunk that are used at most; 0 = all
+    asset_id: str = ''                     # whose statistics of a checkpoint; '' = the only ones
     control_rate_hz: float = 50.0          # ticks and commands per second
     command_type: str = 'joint_trajectory'
     command_topic: str = 'command'
@@ -92,6 +94,7 @@ class RobotProfile:
         require_choice(f'robot {self.name}: action_space', self.action_space, ACTION_SPACES)
         require_choice(f'robot {self.name}: command.type', self.command_type, COMMAND_TYPES)
         require_range(f'robot {self.name}: action_rate_hz', self.action_rate_hz, 1, 500, 'Hz')
+        require_range(f'robot {self.name}: actions.horizon', self.horizon, 0, 1000)
         require_range(f'robot {self.name}: control_rate_hz', self.control_rate_hz, 10, 500, 'Hz')
         require_range(f'robot {self.name}: joints_max_age_s', self.joints_max_age_s, 0.01, 60, 's')
         require_range(f'robot {self.name}: start_jump', self.start_jump, 0, 1e6)

@@ -32,11 +32,11 @@ from oxygen_ros.config.urdf import resolve
 from oxygen_ros.config.urdf import with_urdf_limits
 
 # Keys of a profile: at the top, and in the sections that are not dataclasses themselves.
-TOP_KEYS = ('name', 'description', 'cameras', 'joint_states', 'urdf', 'joints', 'actions',
-            'end_effector', 'control_rate_hz', 'command', 'start_jump', 'instruction')
+TOP_KEYS = ('name', 'description', 'asset_id', 'cameras', 'joint_states', 'urdf', 'joints',
+            'actions', 'end_effector', 'control_rate_hz', 'command', 'start_jump', 'instruction')
 SECTION_KEYS = {
     'joint_states': ('topic', 'max_age_s', 'pose_topic'),
-    'actions': ('space', 'rate_hz', 'scale', 'offset'),
+    'actions': ('space', 'rate_hz', 'horizon', 'scale', 'offset'),
     'command': ('topic', 'type', 'frame_id', 'gripper_topic', 'gripper_type'),
 }
 
@@ -97,6 +97,7 @@ def robot_from_dict(data: dict, *, urdf: str = '') -> RobotProfile:
                      for name, entry in (data.get('joints') or {}).items()),
         action_space=actions.get('space', 'joint_position'),
         action_rate_hz=actions.get('rate_hz', 20.0),
+        horizon=actions.get('horizon', 0), asset_id=str(data.get('asset_id') or ''),
         action_scale=_numbers('actions.scale', actions.get('scale')),
         action_offset=_numbers('actions.offset', actions.get('offset')),
         end_effector=_end_effector(data.get('end_effector') or {}),

@@ -24,11 +24,12 @@ from oxygen_ros.config import Linkage
 
 
 class JointUnits:
-    """Sign, gains and linkage of one joint. Every method takes a number or an array."""
+    """Sign, gains, offset and linkage of one joint. Every method takes a number or an array."""
 
     def __init__(self, joint: Joint):
         self._sign = -1.0 if joint.flip else 1.0
         self._gains = np.array(joint.state_gains, np.float64) * self._sign
+        self._offset = joint.state_offset
         self._linkage = joint.linkage
         lower, upper = joint.range
         ends = np.array([self.state(lower), self.state(upper)])
@@ -37,10 +38,10 @@ class JointUnits:
     def state(self, position: float) -> NDArray[np.float64]:
         """Return the columns of the model's state, of a measured position."""
         if self._linkage is None:
-            return self._gains * position
+            return self._gains * position + self._offset
         angle = _motor_angle(self._linkage, position)
         low, high = self._linkage.state
-        return self._gains * (angle - low) / (high - low)
+        return self._gains * (angle - low) / (high - low) + self._offset
 
     def position(self, value: NDArray) -> NDArray[np.float64]:
         """Return the position that an absolute action asks for."""

@@ -131,6 +131,12 @@ def test_actions_become_joint_targets(policy):
     assert (targets == 1).all()
 
 
+def test_a_robot_may_use_only_the_first_rows_of_a_chunk(policy):
+    seen, ones = observation(), np.ones((10, 32), np.float32)
+    assert len(policy.robot_actions(ones, seen, replace(ROBOT, horizon=4))) == 4
+    assert len(policy.robot_actions(ones, seen, replace(ROBOT, horizon=50))) == 10
+
+
 @pytest.mark.parametrize('name, remedy', (
     ('builtin:huge', 'builtin:tiny'), ('/does/not/exist', 'does not exist')))
 def test_unknown_checkpoints_are_refused_with_a_remedy(name, remedy):
