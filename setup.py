@@ -124,6 +124,7 @@ setup(
                 'opencv-python-headless>=4.8,<5'],
         # Inverse kinematics, for the action space ee_delta on robots that take joints.
         'kinematics': ['pin>=3,<5'],
+        'rerun': ['rerun-sdk>=0.24,<1'],
         'bench': ['matplotlib>=3.7,<4'],
         'test': ['pytest>=7,<9', 'pytest-timeout>=2.1,<3', 'hypothesis>=6.80,<7', 'ruff==0.17.6'],
     },

@@ -26,6 +26,7 @@ Folders are stages of the data path; each may import only what stands above it:
     policy                  what the robot may be told (numpy only)
     runtime                 session, engine process, metrics
     sensing                 messages of sensors -> observations, live or recorded
+    view                    what a person sees of it: a local page, or the rerun viewer
     ros                     the only folder that imports rclpy or messages
     tools, sim              command line tools and the demo robot
 

@@ -66,6 +66,12 @@ def facts() -> QoSProfile:
                       durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
+def latched() -> QoSProfile:
+    """Transient local, the newest only: who comes late gets what is in force."""
+    return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
+                      durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
 def status() -> QoSProfile:
     """Reliable, the newest only."""
     return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)

@@ -16,7 +16,7 @@
 """
 The demo: a simulated arm, the node and an independent listener, as real processes over DDS.
 
-    oxygen demo [--seconds N] [--json FILE] [--normal-priority]
+    oxygen demo [--seconds N] [--json FILE] [--normal-priority] [--no-view]
 """
 
 import argparse
@@ -81,7 +81,7 @@ class Terminal:
 
 
 class Demo:
-    """Three children, watched by one loop in the main thread."""
+    """Three or four children, watched by one loop in the main thread."""
 
     def __init__(self, options: argparse.Namespace, folder: Path, domain_id: int,
                  terminal: Terminal):
@@ -157,12 +157,14 @@ class Demo:
             pid = find_descendant(self._children['node'].process.pid, WORKER_MODULE)
             self._terminal.line(f'demo      the model runs in process {pid}; to see the robot '
                                 f'survive its death: kill -9 {pid}')
+            if not self._options.no_view:       # last, so that it slows down no start
+                self._start('view', [])
 
     def _check(self, start_s: float) -> None:
         """End in time; raise DemoError if a child died or never came up."""
         now_s = time.monotonic()
         for child in self._children.values():
-            if child.ended() and not self._stopping:
+            if child.ended() and not self._stopping and child.name != 'view':
                 self._read(POLL_S)
                 reason = child.complaint or child.last_line or 'it gave no reason'
                 raise DemoError(f'{child.name} ended with code {child.process.returncode}: '
@@ -177,7 +179,7 @@ class Demo:
     def _end(self) -> list[str]:
         """End the node first, so that its last command is still heard; returns who was killed."""
         late = []
-        for names in (('node',), ('sim', 'watch')):
+        for names in (('node',), ('sim', 'watch', 'view')):
             children = [self._children[name] for name in names if name in self._children]
             for child in children:
                 child.interrupt()
@@ -190,7 +192,7 @@ class Demo:
     def _figures(self) -> dict:
         """Return the node's figures of the run, with those of the others beside."""
         parts = {}
-        for name in self._children:
+        for name in ('sim', 'node', 'watch'):
             try:
                 parts[name] = json.loads(Path(self._path(name)).read_text(encoding='utf-8'))
             except (OSError, ValueError) as error:
@@ -250,6 +252,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
     parser.add_argument('--normal-priority', action='store_true',
                         help='do not ask for real-time priority, to compare')
+    parser.add_argument('--no-view', action='store_true', help='serve no page to watch it in')
     return parser.parse_args(argv)
 
 

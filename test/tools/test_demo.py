@@ -30,6 +30,7 @@ import sys
 import time
 import uuid
 
+from page_client import Stream
 import pytest
 from ros_domain import draw_domain
 
@@ -149,6 +150,9 @@ def test_engine_killed_during_the_demo_comes_back_and_ctrl_c_twice_ends_it(run_d
     json_file = tmp_path / 'run.json'
     running = run_demo('--json', str(json_file), '--normal-priority')
     first_pid = int(running.wait_for(r'kill -9 (\d+)')[1])
+    port = int(running.wait_for(r'view +open http://127\.0\.0\.1:(\d+)/ in a browser')[1])
+    with Stream(port) as stream:
+        stream.until(lambda update: 'camera front' in update.get('values', {}))
     os.kill(first_pid, signal.SIGKILL)
     running.wait_for(rf'engine    ready, process (?!{first_pid}\b)[1-9]\d*')
     running.process.send_signal(signal.SIGINT)
