@@ -26,6 +26,7 @@ COMMANDS = {
     'play': ('oxygen_ros.ros.play_node', 'publish recorded clips as camera and joint topics'),
     'watch': ('oxygen_ros.ros.monitor', 'print what a running node says and how it keeps time'),
     'view': ('oxygen_ros.ros.view', 'show a running node in a browser'),
+    'profile': ('oxygen_ros.ros.profile', 'list, show and check robot profiles'),
     'bench': ('oxygen_ros.tools.bench', 'measure the engine on this machine'),
     'plot': ('oxygen_ros.tools.plot', 'draw lateness and verdicts of a tick trace'),
     'doctor': ('oxygen_ros.tools.doctor', 'say what is missing or slow on this machine'),

@@ -53,7 +53,7 @@ ALLOWED = {
     'runtime': (NOUNS | {'models', 'checkpoint', 'engine', 'policy'}, {'numpy', 'torch'}),
     'sensing': (NOUNS, {'numpy', 'cv2', 'cv_bridge', 'rosbags'}),
     'view': (NOUNS | {'sensing'}, {'numpy', 'cv2'}),
-    'ros': (NOUNS | {'policy', 'runtime', 'sensing', 'view'}, {'numpy', 'cv2'} | ROS),
+    'ros': (NOUNS | {'policy', 'runtime', 'sensing', 'spaces', 'view'}, {'numpy', 'cv2'} | ROS),
     'tools': (NOUNS | {'models', 'checkpoint', 'engine', 'policy', 'runtime'},
               {'numpy', 'yaml', 'torch', 'matplotlib'}),
     'sim': (NOUNS, {'numpy', 'mujoco'}),

@@ -78,6 +78,7 @@ class RobotProfile:
     action_scale: tuple[float, ...] = ()   # () = all 1
     action_offset: tuple[float, ...] = ()  # () = all 0
     instruction: str = ''                  # used until one arrives
+    description: str = ''                  # one line for people
     urdf: str = ''                         # file with the robot description, '' = none
     end_effector: EndEffector = EndEffector()   # ee_delta only
 

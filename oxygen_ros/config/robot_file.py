@@ -111,7 +111,8 @@ def robot_from_dict(data: dict, *, urdf: str = '') -> RobotProfile:
         joint_states_topic=states.get('topic', 'joint_states'),
         joints_max_age_s=states.get('max_age_s', 0.2),
         start_jump=data.get('start_jump', 0.2),
-        instruction=str(data.get('instruction', '')))
+        instruction=str(data.get('instruction', '')),
+        description=str(data.get('description') or ''))
     return with_urdf_limits(robot, urdf) if urdf else robot
 
 

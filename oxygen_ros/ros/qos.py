@@ -49,6 +49,11 @@ def joint_states() -> QoSProfile:
     return QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
+def listener() -> QoSProfile:
+    """Hear every publisher, and all that it says as long as the reader keeps up."""
+    return QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
 def command(rate_hz: float) -> QoSProfile:
     """Reliable, only the newest command counts, with a deadline that is offered."""
     return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,

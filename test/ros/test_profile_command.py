@@ -1,0 +1,85 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""`oxygen profile`: shipped profiles are listed and shown, and checked against real topics."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from ros_helpers import ROBOT_YAML
+
+from oxygen_ros.config import list_robots
+from oxygen_ros.ros import profile
+
+
+@pytest.fixture
+def check(robot, tmp_path):
+    """Return a function that checks a profile against the robot that publishes here."""
+    def run(text: str, *options: str):
+        (tmp_path / 'mine.yaml').write_text(text, encoding='utf-8')
+        process = subprocess.run(
+            [sys.executable, '-m', 'oxygen_ros', 'profile', 'check', str(tmp_path / 'mine.yaml'),
+             '--seconds', '2', '--json', str(tmp_path / 'found.json'), *options],
+            capture_output=True, text=True, timeout=90)
+        assert not process.stderr, process.stderr
+        return process, json.loads((tmp_path / 'found.json').read_text(encoding='utf-8'))
+    return run
+
+
+def test_a_profile_that_fits(check):
+    process, report = check(ROBOT_YAML)
+    wrong = [finding for finding in report['findings'] if finding['level'] == 'wrong']
+    assert process.returncode == 0 and report['fits'] and not wrong
+    assert 'The profile bench fits.' in process.stdout
+    names = {finding['name'] for finding in report['findings']}
+    assert {'cameras.front (/front/image)', 'cameras.wrist (/wrist/image)',
+            'joint_states (/joint_states)', 'limits', 'actions'} <= names
+    assert 'names all 3 joints' in process.stdout
+
+
+def test_a_profile_that_does_not_fit(check):
+    process, report = check(
+        ROBOT_YAML.replace('elbow:', 'elbw:').replace('wrist/image', 'wrist/color'))
+    assert process.returncode == 1 and not report['fits']
+    assert 'never names elbw' in process.stdout
+    assert '/wrist/color is not published' in process.stdout
+    assert '-> correct the topic; of this type there is: /front/image, /wrist/image' \
+        in process.stdout
+    assert 'does not fit yet: 2 to correct' in process.stdout
+
+
+def test_list_names_every_profile_with_what_it_is(capsys):
+    assert profile.main(['list']) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == list_robots()
+    assert all(len(line.split(maxsplit=1)) == 2 for line in lines)
+
+
+@pytest.mark.parametrize('name', list_robots())
+def test_show_says_what_a_profile_holds(name, capsys):
+    assert profile.main(['show', name]) == 0
+    shown = capsys.readouterr().out
+    for part in ('cameras:', 'joints, from ', 'actions: ', 'command: ', f'{name}.yaml'):
+        assert part in shown
+
+
+def test_a_profile_that_cannot_be_read_is_one_line(capsys, tmp_path):
+    (tmp_path / 'bad.yaml').write_text(ROBOT_YAML.replace('arm: {', 'arm: {lowr: 1, '))
+    assert profile.main(['check', str(tmp_path / 'bad.yaml')]) == 1
+    error = capsys.readouterr().err
+    assert "joints.arm has unknown key 'lowr'" in error and len(error.splitlines()) == 1
+    assert profile.main(['show', 'nothing']) == 1
+    assert 'choose one of' in capsys.readouterr().err
