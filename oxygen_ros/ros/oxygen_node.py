@@ -80,6 +80,7 @@ class OxygenNode(LifecycleNode):
         self._verbs = Services(self, faults=self.faults, on_reset=self.reset)
         self._status = StatusPublisher(self, robot, self._inputs, faults=self.faults,
                                        state_name=lambda: self._state_machine.current_state[1])
+        self._status.diagnostics.thresholds = self.parameters.thresholds()
         self.parameters.on_change(self._on_parameters, lambda: self._session is not None)
         self._jump_handle = self.get_clock().create_jump_callback(
             JumpThreshold(min_forward=None, min_backward=CLOCK_JUMP, on_clock_change=False),
@@ -222,6 +223,7 @@ class OxygenNode(LifecycleNode):
     def _on_parameters(self, changes: Mapping[str, object]) -> None:
         """Take over what may change in motion; all of it or, on ConfigError, nothing."""
         session, parameters = self._session, self.parameters
+        self._status.diagnostics.thresholds = parameters.thresholds(changes)
         if session is None:
             return
         tasks = parameters.tasks(changes) if 'tasks_file' in changes else None

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import fields
 from dataclasses import replace
 import os
 from pathlib import Path
@@ -37,6 +38,7 @@ from oxygen_ros.config import load_tasks
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import SchedulerConfig
 from oxygen_ros.config import StandingTask
+from oxygen_ros.config import Thresholds
 from oxygen_ros.config.control import FALLBACKS
 from oxygen_ros.config.control import TRANSITIONS
 from oxygen_ros.config.engine import POLICIES
@@ -151,6 +153,10 @@ PARAMETERS = (
               'as long as the node is configured.'),
     Parameter('tick_trace_file', '', 'CSV file with a line per control tick, for `oxygen plot`; '
               'each configure writes it anew; empty: none.'),
+    *(Parameter(f'diagnostics.{threshold.name}', threshold.default,
+                f'/diagnostics warns {"below" if threshold.name.startswith("min") else "above"}: '
+                f'{threshold.metadata["text"]}', low=0, high=threshold.metadata['high'], read=LIVE)
+      for threshold in fields(Thresholds)),
     Parameter('autostart', False, 'Configure and activate at start, without a lifecycle '
               'manager; the process ends with an error if that fails.', read=START),
     Parameter('json_file', '', 'File for the figures of the run, written at exit; empty: none.',
@@ -227,6 +233,11 @@ class NodeParameters:
         """Return the configuration of the control side, present or with changes."""
         return ControlConfig(**{name: self.get(name, changes) for name in (
             'fallback', 'limit_mode', 'transition', 'interpolation', 'realtime_priority')})
+
+    def thresholds(self, changes: Mapping[str, object] = MappingProxyType({})) -> Thresholds:
+        """Return from when on the diagnostics warn, present or with changes."""
+        return Thresholds(**{threshold.name: self.get(f'diagnostics.{threshold.name}', changes)
+                             for threshold in fields(Thresholds)})
 
     def tasks(self, changes: Mapping[str, object] = MappingProxyType({})
               ) -> tuple[StandingTask, ...]:

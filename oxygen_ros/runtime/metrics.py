@@ -99,6 +99,7 @@ class Metrics:
         self._kv_peak = 0
         self.facts = 0
         self.malformed_facts = 0
+        self.facts_not_stored = 0
         self.dropped_observations = 0  # replaced by a newer one before the engine took them
 
     def chunk(self, chunk: ActionChunk, now_ns: int) -> None:
@@ -168,7 +169,8 @@ class Metrics:
                 texts_finished=self._texts.total, texts_by_reason=dict(self._reasons),
                 texts_running=report.running if report else 0,
                 texts_queued=report.queued if report else 0,
-                facts=self.facts, malformed_facts=self.malformed_facts, kv=kv,
+                facts=self.facts, malformed_facts=self.malformed_facts,
+                facts_not_stored=self.facts_not_stored, kv=kv,
                 manager_share=self._manager_s / self._busy_s if self._busy_s else 0.0,
                 rates_met=report.rates_met if report else True,
                 detail=report.detail if report else '',

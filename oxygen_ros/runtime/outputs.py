@@ -157,6 +157,11 @@ class Outputs:
         self.metrics.facts += 1
         self._tell(self._listener.on_fact, fact)
 
+    def lost(self, text: str) -> None:
+        """Count a fact that is lost and say why; called by the memory's writer."""
+        self.metrics.facts_not_stored += 1
+        self.warn(text)
+
     def warn(self, text: str) -> None:
         """Pass on a warning."""
         self._tell(self._listener.on_warning, text)

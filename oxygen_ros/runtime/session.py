@@ -125,7 +125,7 @@ class Session:
                 raise SessionError('the session is configured already; close it first')
             try:
                 self._memory = MemoryStore(
-                    self._memory_path, on_fact=self._outputs.fact, on_error=self._outputs.warn)
+                    self._memory_path, on_fact=self._outputs.fact, on_error=self._outputs.lost)
                 self._ticks.open()
             except (StoreError, ConfigError) as error:
                 self.close()

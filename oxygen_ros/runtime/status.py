@@ -58,6 +58,7 @@ class Figures:
     texts_queued: int
     facts: int
     malformed_facts: int
+    facts_not_stored: int
     kv: KVUse
     manager_share: float              # of the engine's working time
     rates_met: bool

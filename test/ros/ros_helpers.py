@@ -29,8 +29,10 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from lifecycle_msgs.srv import GetState
 import numpy as np
+from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -255,6 +257,20 @@ def verdict(heard, wanted: str, cause: str = '', *, timeout_s: float = 10.0) -> 
         message = heard.last('oxygen/deadline')
         return message if (message.verdict, message.cause) == (wanted, cause) else None
     return wait_until(newest, timeout_s=timeout_s)
+
+
+def set_parameter(caller, name: str, value: float) -> None:
+    """Set a number of the running node."""
+    parameter = Parameter(name, value=value).to_parameter_msg()
+    result, = call(caller, SetParameters, 'oxygen/set_parameters',
+                   SetParameters.Request(parameters=[parameter])).results
+    assert result.successful, result.reason
+
+
+def diagnostic(heard, part: str):
+    """Return a part of the next diagnostics."""
+    return next(status for status in heard.next('/diagnostics').status
+                if status.name == f'/oxygen: {part}')
 
 
 def ask(caller, heard, question: str, **fields):

@@ -28,14 +28,17 @@ import time
 
 from action_msgs.msg import GoalStatus
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 import pytest
 from ros_helpers import ask
 from ros_helpers import call
+from ros_helpers import diagnostic
 from ros_helpers import JOINTS
 from ros_helpers import Listener
 from ros_helpers import result_of
 from ros_helpers import ROOT
+from ros_helpers import set_parameter
 from ros_helpers import verdict
 from ros_helpers import wait_until
 from std_srvs.srv import Trigger
@@ -184,8 +187,26 @@ def test_a_new_instruction_is_taken_while_it_runs(running_node, robot, heard):
 
 
 def test_diagnostics_name_every_part(running_node, heard):
-    names = {status.name.split(': ')[1] for status in heard.next('/diagnostics').status}
-    assert names == {'node', 'control', 'engine', 'inputs'}
+    parts = {status.name: status for status in heard.next('/diagnostics').status}
+    assert parts.keys() == {f'/oxygen: {name}' for name in (
+        'node', 'camera front', 'camera wrist', 'joint states', 'tick', 'model', 'engine', 'kv',
+        'memory')}
+    assert {part.hardware_id for part in parts.values()} == {'bench'}
+    model = parts['/oxygen: model']
+    assert (model.level, 'random weights' in model.message) == (DiagnosticStatus.WARN, True)
+    for name in ('camera front', 'camera wrist', 'joint states', 'kv'):
+        part = parts[f'/oxygen: {name}']
+        assert part.level == DiagnosticStatus.OK, part.message
+
+
+def test_threshold_set_in_motion_makes_its_part_warn(running_node, heard, caller):
+    set_parameter(caller, 'diagnostics.min_camera_hz', 500.0)
+    try:
+        wait_until(lambda: ' Hz, wanted 500 Hz' in diagnostic(heard, 'camera front').message)
+        assert diagnostic(heard, 'joint states').level == DiagnosticStatus.OK
+    finally:
+        set_parameter(caller, 'diagnostics.min_camera_hz', 2.0)
+    wait_until(lambda: diagnostic(heard, 'camera front').level == DiagnosticStatus.OK)
 
 
 def test_an_independent_watcher_sees_the_same_and_a_frozen_one_slows_nobody(

@@ -12,7 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""`oxygen view` beside a real node: what its page gets over DDS, and that stop stops."""
+"""
+`oxygen view` beside a real node: what its page gets over DDS, and that stop stops.
+
+The node is that of test_node_running_acts.py.
+"""
 
 import json
 import os
