@@ -42,13 +42,16 @@ CUBE_HALF_M = 0.015
 FINGERTIPS = ('fixed_jaw_pad', 'moving_jaw_pad')
 TRAY_CENTER = (0.21, 0.155)              # m, on the table
 TRAY_HALF_M = 0.05
+COVER = 'cover'                          # box that hides a cube
+COVER_HALF_M = 0.022
+COVER_PARKED = (-0.5, -0.3, COVER_HALF_M)
 GRASP_SITE = 'grasp'                     # between the fingertips, jaws at a cube's width
 
 _WHITE_PLASTIC = (0.93, 0.93, 0.90, 1.0)
 _DARK_SERVO = (0.13, 0.13, 0.14, 1.0)
 _TRAY_FLOOR = (0.25, 0.25, 0.30, 1.0)
 _TRAY_WALL = (0.30, 0.30, 0.36, 1.0)
-
+_COVER_GRAY = (0.78, 0.78, 0.74, 1.0)
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class CameraView:
     size: int      # px, square
 
 
-CAMERAS = (CameraView('front', size=96), CameraView('wrist', size=64))
+CAMERAS = (CameraView('front', size=96), CameraView('wrist', size=96))
 
 
 def build_model() -> mujoco.MjModel:
@@ -149,13 +152,16 @@ def _add_table(spec: mujoco.MjSpec) -> None:
 
 
 def _add_cubes(spec: mujoco.MjSpec) -> None:
-    """Add one free cube per colour; TableTop.reset places them."""
+    """Add one free cube per colour, and the cover; TableTop.reset places them."""
     for number, (color, rgba) in enumerate(CUBE_COLORS.items()):
         cube = spec.worldbody.add_body(name=color, pos=(0.2, 0.1 * (number - 1), CUBE_HALF_M))
         cube.add_freejoint(name=color)
         cube.add_geom(name=color, type=mujoco.mjtGeom.mjGEOM_BOX, size=(CUBE_HALF_M,) * 3,
                       mass=0.03, rgba=rgba, friction=(1, 0.01, 0.001), condim=4,
                       solref=(0.006, 1))
+    cover = spec.worldbody.add_body(name=COVER, pos=COVER_PARKED, mocap=True)
+    cover.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=(COVER_HALF_M,) * 3, rgba=_COVER_GRAY,
+                   contype=0, conaffinity=0)
 
 
 def _add_cameras(spec: mujoco.MjSpec) -> None:

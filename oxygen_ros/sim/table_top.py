@@ -23,9 +23,13 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from oxygen_ros.sim.layout import draw_layout
 from oxygen_ros.sim.rendering import Renderer
 from oxygen_ros.sim.scene import build_model
 from oxygen_ros.sim.scene import CAMERAS
+from oxygen_ros.sim.scene import COVER
+from oxygen_ros.sim.scene import COVER_HALF_M
+from oxygen_ros.sim.scene import COVER_PARKED
 from oxygen_ros.sim.scene import CUBE_COLORS
 from oxygen_ros.sim.scene import CUBE_HALF_M
 from oxygen_ros.sim.scene import FINGERTIPS
@@ -42,13 +46,9 @@ START_SPREAD = np.array([0.15, 0.10, 0.10, 0.10, 0.15, 0.3])  # rad, uniform aro
 
 LIFTED_M = 0.075             # cube centre above the table when picked up
 IN_TRAY_HEIGHT_M = 0.04      # cube centre below this lies in the tray, not above it
+REMOVED = (-0.5, -0.1)       # m, behind the arm: where cubes are that were taken away
 OPEN_RAD = 0.5               # gripper joint of an open hand
 LEFT_OF_M, RIGHT_OF_M = -0.065, 0.01   # y; left and right as the front camera sees them
-
-_AREA_LOW, _AREA_HIGH = (0.15, -0.15), (0.30, 0.085)   # m, where cubes start
-_REACH_M = 0.315
-_CUBE_SPACING_M = 0.062
-_IN_TRAY_CHANCE = 0.2        # of each cube that the task is not about
 
 
 class TableTop:
@@ -65,18 +65,20 @@ class TableTop:
         self.task = ALL_TASKS[0]
         self.reset(seed=seed)
 
-    def reset(self, *, seed: int | None = None, task: Task | None = None) -> None:
+    def reset(self, *, seed: int | None = None, task: Task | None = None,
+              spots: str = 'any') -> None:
         """
         Begin a new episode with other cube positions, start pose and, unless given, task.
 
-        A seed makes this and the following episodes repeatable.
+        A seed makes this and the following episodes repeatable. spots says where the cube of
+        the task may lie (sim.layout.SPOTS).
         """
         if seed is not None:
             self._random = np.random.default_rng(seed)
         mujoco.mj_resetData(self._model, self._data)
         drawn = ALL_TASKS[self._random.integers(len(ALL_TASKS))]
         self.task = task or drawn
-        self._place_cubes()
+        self._place_cubes(spots)
         start = HOME + self._random.uniform(-START_SPREAD, START_SPREAD)
         self._data.qpos[:self._num_joints] = start
         self.command(start)
@@ -104,6 +106,25 @@ class TableTop:
         if self._renderer is None:
             self._renderer = Renderer(self._model)
         return self._renderer.render(self._data, slot, size=size or self._sizes[slot])
+
+    def project(self, slot: str, point: NDArray) -> NDArray[np.float64]:
+        """
+        Return where a point [3] m is in a camera's picture: column and row, 0 to 1 inside.
+
+        Not-a-number behind the camera.
+        """
+        camera = self._model.camera(slot).id
+        axes = self._data.cam_xmat[camera].reshape(3, 3)
+        right, up, back = (np.asarray(point) - self._data.cam_xpos[camera]) @ axes
+        if back >= 0:
+            return np.full(2, np.nan)
+        scale = 0.5 / np.tan(np.radians(self._model.cam_fovy[camera]) / 2) / -back
+        return np.array([0.5 + right * scale, 0.5 - up * scale])
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The compiled scene."""
+        return self._model
 
     @property
     def backend(self) -> str:
@@ -140,6 +161,24 @@ class TableTop:
         self._data.joint(color).qvel[:] = 0
         mujoco.mj_forward(self._model, self._data)
 
+    def place_arm(self, positions: NDArray) -> None:
+        """Put the arm at rest at these angles, [num_joints] rad, without moving there."""
+        self.command(positions)
+        self._data.qpos[:self._num_joints] = self._data.ctrl
+        self._data.qvel[:self._num_joints] = 0
+        mujoco.mj_forward(self._model, self._data)
+
+    def cover_cube(self, color: str) -> None:
+        """Put the cover over a cube, which no camera sees then."""
+        x, y, _ = self.cube_position(color)
+        self._data.mocap_pos[self._model.body(COVER).mocapid[0]] = (x, y, COVER_HALF_M)
+        mujoco.mj_forward(self._model, self._data)
+
+    def remove_cube(self, color: str) -> None:
+        """Take a cube away from the table."""
+        number = list(CUBE_COLORS).index(color)
+        self.place_cube(color, (*np.add(REMOVED, (0, 0.1 * number)), CUBE_HALF_M))
+
     def held_cube(self) -> str | None:
         """Return the colour of the cube that both fingertips touch."""
         tips = {self._model.geom(name).id for name in FINGERTIPS}
@@ -152,17 +191,28 @@ class TableTop:
         return next((cubes[cube] for cube, by in touching.items() if by == tips), None)
 
     def facts(self) -> tuple[tuple[str, str, str], ...]:
-        """Return the truth as (subject, relation, object), in the words of config/tasks.yaml."""
+        """Return the truth as (subject, relation, object), in words."""
         held = self.held_cube()
-        return tuple((f'{color} cube', 'is', 'in the gripper' if color == held
-                      else self._place(color)) for color in CUBE_COLORS)
+        return tuple((f'{color} cube', 'is', self.place_of(color, held=held))
+                     for color in CUBE_COLORS)
+
+    def place_of(self, color: str, *, held: str | None) -> str:
+        """Say where a cube is; held is the colour of the cube in the hand."""
+        if color == held:
+            return 'in the gripper'
+        if self.in_tray(color):
+            return 'in the tray'
+        y = self.cube_position(color)[1]
+        if y < LEFT_OF_M:
+            return 'on the left'
+        return 'in the middle' if y < RIGHT_OF_M else 'on the right'
 
     def success(self) -> bool:
         """Return whether the task is done now."""
         if self.task.verb == 'pick':
             return bool(self.cube_position(self.task.color)[2] > LIFTED_M)
         gripper = self.joint_positions[self.joint_names.index('gripper')]
-        return self._in_tray(self.task.color) and bool(gripper > OPEN_RAD)
+        return self.in_tray(self.task.color) and bool(gripper > OPEN_RAD)
 
     def close(self) -> None:
         """Free the renderer, on the thread that rendered."""
@@ -170,42 +220,19 @@ class TableTop:
             self._renderer.close()
             self._renderer = None
 
-    def _in_tray(self, color: str) -> bool:
+    def in_tray(self, color: str) -> bool:
+        """Return whether a cube lies in the tray."""
         x, y, z = self.cube_position(color)
         offset = max(abs(x - TRAY_CENTER[0]), abs(y - TRAY_CENTER[1]))
         return bool(offset < TRAY_HALF_M and z < IN_TRAY_HEIGHT_M)
 
-    def _place(self, color: str) -> str:
-        """Say where a cube is that no one holds."""
-        if self._in_tray(color):
-            return 'in the tray'
-        y = self.cube_position(color)[1]
-        if y < LEFT_OF_M:
-            return 'on the left'
-        return 'in the middle' if y < RIGHT_OF_M else 'on the right'
-
-    def _place_cubes(self) -> None:
-        """Put each cube on the table, apart from the others, or some in the tray."""
-        tray_spots = self._random.permutation([(x, y) for x in (-0.022, 0.022)
-                                               for y in (-0.022, 0.022)])
-        taken: list[NDArray] = []
-        for number, color in enumerate(CUBE_COLORS):
-            height = CUBE_HALF_M
-            if color != self.task.color and self._random.random() < _IN_TRAY_CHANCE:
-                spot = tray_spots[number] + self._random.uniform(-0.004, 0.004, 2)
-                where = np.add(TRAY_CENTER, spot)
-                height += 0.0045  # tray floor
-            else:
-                where = self._free_spot(taken)
-            taken.append(where)
-            half_turn = self._random.uniform(-0.1, 0.1)
-            self._data.joint(color).qpos[:] = (*where, height,
+    def _place_cubes(self, spots: str) -> None:
+        self._uncover()
+        layout = draw_layout(self._random, self.task.color, spots=spots)
+        for color, place in layout.items():
+            half_turn = place.turn_rad / 2
+            self._data.joint(color).qpos[:] = (place.x, place.y, place.z,
                                                np.cos(half_turn), 0, 0, np.sin(half_turn))
 
-    def _free_spot(self, taken: list[NDArray]) -> NDArray:
-        """Draw a place within reach that is not too near the taken ones."""
-        while True:
-            spot = self._random.uniform(_AREA_LOW, _AREA_HIGH)
-            if np.hypot(*spot) < _REACH_M and all(
-                    np.hypot(*(spot - other)) > _CUBE_SPACING_M for other in taken):
-                return spot
+    def _uncover(self) -> None:
+        self._data.mocap_pos[self._model.body(COVER).mocapid[0]] = COVER_PARKED

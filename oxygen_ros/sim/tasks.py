@@ -23,9 +23,15 @@ from oxygen_ros.sim.scene import CUBE_COLORS
 
 # First phrasing of each verb is the one the simulator itself uses.
 PHRASINGS = {
-    'pick': ('pick up the {color} cube', 'lift the {color} cube', 'grab the {color} cube'),
+    'pick': ('pick up the {color} cube', 'lift the {color} cube', 'grab the {color} cube',
+             'take the {color} cube'),
     'put': ('put the {color} cube in the tray', 'place the {color} cube in the tray',
-            'move the {color} cube into the tray'),
+            'move the {color} cube into the tray', 'drop the {color} cube in the tray'),
+}
+# Never trained with, to see whether the model reads words or knows sentences by heart.
+HELD_OUT_PHRASINGS = {
+    'pick': ('lift up the {color} cube', 'pick the {color} cube up'),
+    'put': ('place the {color} cube into the tray', 'take the {color} cube to the tray'),
 }
 
 
@@ -51,7 +57,8 @@ class Task:
         """Read a task from words; raises ConfigError listing what is understood."""
         words = ' '.join(text.lower().rstrip('.! ').split())
         for task in ALL_TASKS:
-            if words in (phrase.format(color=task.color) for phrase in PHRASINGS[task.verb]):
+            phrases = PHRASINGS[task.verb] + HELD_OUT_PHRASINGS[task.verb]
+            if words in (phrase.format(color=task.color) for phrase in phrases):
                 return task
         known = '; '.join(phrases[0].format(color='COLOR') for phrases in PHRASINGS.values())
         raise ConfigError(f'the simulator knows no task {text!r}; say one of: {known}, '

@@ -79,7 +79,7 @@ def test_pictures_and_joint_states_arrive_at_their_rates(listener, arm, tmp_path
         assert rate_hz < 1.1 * wanted_hz, topic
         if figures['steps_skipped'] < 15:
             assert rate_hz > 0.85 * wanted_hz, topic
-    for slot, size in (('front', 96), ('wrist', 64)):
+    for slot, size in (('front', 96), ('wrist', 96)):
         first = listener.messages(f'{slot}/image')[0]
         assert (first.width, first.height, first.encoding) == (size, size, 'rgb8')
         assert first.step == 3 * size
