@@ -60,7 +60,7 @@ class EndReason(str, Enum):
     CANCELLED = 'cancelled'
     DEADLINE = 'deadline'    # expired
     EVICTED = 'evicted'      # lost its place to something more important
-    REFUSED = 'refused'      # could never run; `text` of the final delta says why
+    REFUSED = 'refused'      # could never run; `detail` of the final delta says why
     ERROR = 'error'          # the engine failed or died
 
 
@@ -77,6 +77,12 @@ class Observation:
     # Both set by runtime.session, for real-time chunking only:
     follows: int = 0                         # frame whose chunk the robot follows, 0 = none
     delay_s: float = 0.0                     # measured: how long it follows it before this one's
+    subtask: str = ''                        # two-level control; set by runtime.session
+
+    @property
+    def prompt(self) -> str:
+        """Return what the actions shall do: the subtask in force, else the instruction."""
+        return self.subtask or self.instruction
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,9 @@ class LanguageRequest:
     target_tokens_per_s: float | None = None        # steady rhythm; None = as fast as it goes
     # Per word position the words allowed there; () = free text. Makes text that always parses.
     choices: tuple[tuple[str, ...], ...] = ()
+    # Put before the prompt, the most useful first, as far as memory_tokens allow.
+    facts: tuple[str, ...] = ()
+    memory_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,8 @@ class TokenDelta:
     detail: str = ''           # human-readable, e.g. why it was refused
     ttft_s: float = 0.0        # submission to first token, set on the final delta
     duration_s: float = 0.0    # submission to end, set on the final delta
+    full_text: str = ''        # set on the final delta; decoded at once, not joined
+    facts: tuple[str, ...] = ()   # set on the final delta: those that were in the prompt
 
 
 @dataclass(frozen=True)
@@ -148,6 +159,27 @@ class MemoryFact:
     request_id: str
     fact_id: int = 0           # row id, set by the store
     superseded: bool = False   # a newer fact about the same subject and relation exists
+    confidence: float | None = None   # 0 to 1 as the text says; None: not known
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A whole sentence to be spoken."""
+
+    text: str
+    task: str
+    request_id: str
+
+
+@dataclass(frozen=True)
+class Subtask:
+    """What the action prompt says instead of the instruction."""
+
+    text: str = ''             # '': the instruction itself
+    source: str = ''           # 'model' or 'operator'; '' without text
+    held: bool = False         # True: new subtasks of the model do not replace it
+    request_id: str = ''       # text it was read from; '': the operator's
+    frame_id: int = 0          # frame that text was about; 0: the operator's
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class LoadedPolicy:
         bins = state_bins(self.normalisation.state.normalise(state))
         return ModelInputs(
             images=images, slots=slots,
-            token_ids=tuple(self.prompt.ids(observation.instruction, bins)),
+            token_ids=tuple(self.prompt.ids(observation.prompt, bins)),
             num_image_rows=len(slots) * self.model.architecture.vision.num_tokens)
 
     def robot_actions(self, model_actions: torch.Tensor | NDArray[np.float32],

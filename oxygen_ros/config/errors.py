@@ -29,6 +29,13 @@ def require_range(name: str, value: float, low: float, high: float, unit: str = 
         raise ConfigError(f'{name} is {value:g}; give a number from {low:g} to {high:g} {unit}')
 
 
+def require_whole(name: str, value: object, low: int, high: int, unit: str = '') -> None:
+    """Raise ConfigError unless value is a whole number in [low, high]."""
+    require_range(name, value, low, high, unit)
+    if not isinstance(value, int):
+        raise ConfigError(f'{name} is {value!r}; give a whole number')
+
+
 def require_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise ConfigError unless value is one of choices."""
     if value not in choices:

@@ -34,6 +34,8 @@ from oxygen_ros.engine.kv import Prefix
 from oxygen_ros.engine.requests import Generation
 from oxygen_ros.engine.requests import make_choices
 from oxygen_ros.engine.requests import TextStream
+from oxygen_ros.engine.requests import whole_text
+from oxygen_ros.engine.requests import with_facts
 from oxygen_ros.engine.sampling import Picker
 from oxygen_ros.models.masked import StaticBackbone
 from oxygen_ros.models.segment import Segment
@@ -120,7 +122,7 @@ class LanguageExecutor:
             logger.exception('request %s cannot be prepared', request.request_id)
             return [text.end(EndReason.ERROR, self._now_s(), detail=repr(error))]
         if refusal:
-            return [text.end(EndReason.REFUSED, self._now_s(), text=refusal, detail=refusal)]
+            return [text.end(EndReason.REFUSED, self._now_s(), detail=refusal)]
         self._queued[request.request_id] = text
         return []
 
@@ -213,11 +215,12 @@ class LanguageExecutor:
         request = text.request
         if request.max_tokens < 1:
             return f'max_tokens is {request.max_tokens}; ask for at least 1'
-        if request.prompt not in self._suffixes:
+        text.facts, prompt = with_facts(request, self._policy.suffix_ids)
+        if prompt not in self._suffixes:
             if len(self._suffixes) >= 256:   # questions differ: keep only recent prompts
                 self._suffixes.clear()
-            self._suffixes[request.prompt] = tuple(self._policy.suffix_ids(request.prompt))
-        text.suffix_ids = self._suffixes[request.prompt]
+            self._suffixes[prompt] = tuple(self._policy.suffix_ids(prompt))
+        text.suffix_ids = self._suffixes[prompt]
         text.choices = make_choices(request, self._policy.suffix_ids)
         # Choices bound their text themselves; cutting it would leave a line that does not parse.
         text.limit = max(request.max_tokens, text.choices.longest if text.choices else 0)
@@ -308,7 +311,9 @@ class LanguageExecutor:
         text.prefix = text.extent = None
         self._queued.pop(text.request_id, None)
         self._running.pop(text.request_id, None)
+        full_text = None
         if reason is not EndReason.ERROR:
             pieces += text.stream.flush()
+            full_text = whole_text(self._policy.tokenizer, text)
         self.drafts.remember(text, reason)
-        return text.end(reason, self._now_s(), text=pieces, detail=detail)
+        return text.end(reason, self._now_s(), text=pieces, detail=detail, full_text=full_text)

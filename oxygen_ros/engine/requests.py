@@ -23,6 +23,8 @@ from enum import Enum
 import torch
 
 from oxygen_ros.checkpoint.tokenizer import StreamDecoder
+from oxygen_ros.checkpoint.tokenizer import TextTokenizer
+from oxygen_ros.config.prompts import memory_prompt
 from oxygen_ros.engine.kv import Extent
 from oxygen_ros.engine.kv import Prefix
 from oxygen_ros.engine.rhythm import TextView
@@ -105,8 +107,10 @@ class Generation:
     first_token_s: float = 0.0
     last_token_s: float | None = None
     about: tuple[int, int] = (0, 0)        # frame id and stamp of the frame, kept after the end
+    facts: tuple[str, ...] = ()            # of the request: those that its prompt has room for
     _next_index: int = 0
     _num_sent: int = 0
+    _sent: str = ''                        # text of all pieces so far
 
     @property
     def request_id(self) -> str:
@@ -158,22 +162,40 @@ class Generation:
         """Return the next piece, None while there is no text to send."""
         return self._piece(text) if text else None
 
-    def end(self, reason: EndReason, now_s: float, *, text: str = '',
-            detail: str = '') -> TokenDelta:
-        """Reach the end of life; return the one final piece."""
+    def end(self, reason: EndReason, now_s: float, *, text: str = '', detail: str = '',
+            full_text: str | None = None) -> TokenDelta:
+        """Reach the end of life; return the one final piece. full_text None: what was sent."""
         if self.state in END_STATES.values():
             raise RuntimeError(f'request {self.request_id} has ended as {self.state.value} before')
         self.state = END_STATES[reason]
         ttft_s = self.first_token_s - self.submitted_s if self.token_ids else 0.0
         return self._piece(text, final=True, reason=reason, detail=detail, ttft_s=ttft_s,
-                           duration_s=now_s - self.submitted_s)
+                           duration_s=now_s - self.submitted_s, facts=self.facts,
+                           full_text=self._sent + text if full_text is None else full_text)
 
     def _piece(self, text: str, **fields) -> TokenDelta:
         num_tokens = len(self.token_ids) - self._num_sent
         index, self._num_sent = self._next_index, len(self.token_ids)
         self._next_index += 1
+        self._sent += text
         return TokenDelta(self.request_id, self.request.task, *self.about, index, text,
                           num_tokens, **fields)
+
+
+def whole_text(tokenizer: TextTokenizer, text: Generation) -> str:
+    """Return the text of all tokens at once: what the pieces must amount to."""
+    whole = tokenizer.decode(text.token_ids)
+    ends = [whole.find(word) for word in text.request.stop if word in whole]
+    return whole[:min(ends)] if ends else whole
+
+
+def with_facts(request: LanguageRequest, encode: Callable[[str], Sequence[int]]
+               ) -> tuple[tuple[str, ...], str]:
+    """Return the facts, most useful first, that memory_tokens allow, and the prompt with them."""
+    facts = request.facts
+    while facts and len(encode(memory_prompt(facts))) > request.memory_tokens:
+        facts = facts[:-1]
+    return facts, memory_prompt(facts) + request.prompt
 
 
 def make_choices(request: LanguageRequest,

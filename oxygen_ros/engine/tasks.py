@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from oxygen_ros.config import StandingTask
+from oxygen_ros.config.prompts import standing_prompt
 from oxygen_ros.types import LanguageRequest
 from oxygen_ros.types import Observation
 from oxygen_ros.types import Sampling
@@ -47,9 +48,13 @@ class TaskTriggers:
         self.tasks = tuple(tasks)
 
     def set(self, tasks: Sequence[StandingTask]) -> None:
-        """Replace the tasks; those that stay keep their rhythm."""
+        """Replace the tasks; those whose trigger stays the same keep their rhythm."""
+        def when(task: StandingTask) -> tuple:
+            return task.name, task.trigger, task.period_s
+
+        stay = {when(task) for task in self.tasks} & {when(task) for task in tasks}
+        names = {name for name, *_ in stay}
         self.tasks = tuple(tasks)
-        names = {task.name for task in tasks}
         for memory in (self._due_s, self._due_scene):
             for name in [name for name in memory if name not in names]:
                 del memory[name]
@@ -67,7 +72,7 @@ class TaskTriggers:
             if is_open(task.name) and not task.overlap:
                 continue
             if self._triggered(task, observation, now_s):
-                requests.append(self._request(task))
+                requests.append(self._request(task, observation.instruction))
         return requests
 
     def _triggered(self, task: StandingTask, observation: Observation, now_s: float) -> bool:
@@ -86,13 +91,13 @@ class TaskTriggers:
             self._due_scene[task.name] = scene
         return True
 
-    def _request(self, task: StandingTask) -> LanguageRequest:
+    def _request(self, task: StandingTask, instruction: str) -> LanguageRequest:
         self._count += 1
         return LanguageRequest(
-            request_id=f'{task.name}-{self._count}', task=task.name, prompt=task.prompt,
-            max_tokens=task.max_tokens, priority=task.priority,
+            request_id=f'{task.name}-{self._count}', task=task.name,
+            prompt=standing_prompt(task.prompt, instruction), max_tokens=task.max_tokens,
+            priority=task.priority, stop=task.stop, expiry_s=task.expiry_s,
             sampling=Sampling(task.temperature, task.top_p, seed=self._seed + self._count),
-            stop=task.stop, expiry_s=task.expiry_s,
             target_tokens_per_s=task.target_tokens_per_s, choices=task.choices)
 
 

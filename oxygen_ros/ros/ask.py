@@ -29,10 +29,11 @@ from oxygen_ros.action import Ask
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.streams import time_message
+from oxygen_ros.runtime.session import SessionError
 from oxygen_ros.types import EndReason
 from oxygen_ros.types import TokenDelta
 
-MAX_QUESTIONS = 32           # open at once; more are rejected
+MAX_QUESTIONS = 32           # open at once; more are refused
 CANCEL_WAIT_S = 0.5          # for rclpy to book a cancel that the engine has already carried out
 GOOD = (EndReason.EOS, EndReason.LENGTH, EndReason.STOP)
 
@@ -52,8 +53,10 @@ class AskServer:
     """
     Serves questions without a waiting thread each.
 
-    A goal is only noted when it is accepted; its feedback is published from the session's
-    thread, and it is executed (which in rclpy means: finished) when its last piece has come.
+    Every goal is accepted: one that cannot be answered is aborted at once with reason 'refused'
+    and the detail in words, which a rejection could not carry. A goal is only noted; its feedback
+    is published from the session's thread, and it is executed (which in rclpy means: finished)
+    when its last piece has come.
     The result holds the whole text: a client may lose pieces that its result overtakes.
     """
 
@@ -66,10 +69,12 @@ class AskServer:
         self._numbers = itertools.count(1)
         self._server = ActionServer(
             node, Ask, '~/ask', execute_callback=self._finish,
-            goal_callback=faults.guard('ask goal', self._on_goal),
+            goal_callback=lambda request: GoalResponse.ACCEPT,
             cancel_callback=faults.guard('ask cancel', self._on_cancel),
             handle_accepted_callback=faults.guard('ask start', self._on_accepted),
-            callback_group=ReentrantCallbackGroup(), feedback_pub_qos_profile=qos.stream())
+            callback_group=ReentrantCallbackGroup(), feedback_pub_qos_profile=qos.stream(),
+            goal_service_qos_profile=qos.service(), result_service_qos_profile=qos.service(),
+            cancel_service_qos_profile=qos.service())
 
     def attach(self, session) -> None:
         """Ask this session from now on; None: reject questions."""
@@ -94,34 +99,35 @@ class AskServer:
             question.final = delta
             question.goal_handle.execute()
 
-    def _on_goal(self, request) -> GoalResponse:
-        session = self._session
-        reason = ''
-        if session is None or not session.active:
-            reason = 'the node is not active'
-        elif not request.question.strip():
-            reason = 'the question is empty'
-        elif len(self._questions) >= MAX_QUESTIONS:
-            reason = f'{MAX_QUESTIONS} questions are open'
-        if reason:
-            self._faults.warn('question rejected', f'question rejected: {reason}')
-            return GoalResponse.REJECT
-        return GoalResponse.ACCEPT
-
     def _on_accepted(self, goal_handle) -> None:
-        request = goal_handle.request
+        request, session = goal_handle.request, self._session
         request_id = f'ask-{next(self._numbers)}'
         with self._lock:
+            refusal = self._refusal(request, session)
             self._questions[request_id] = Question(goal_handle)
         try:
-            self._session.ask(
+            if refusal:
+                raise SessionError(refusal)
+            session.ask(
                 request.question, request_id=request_id, max_tokens=request.max_tokens,
-                priority=request.priority,
+                priority=request.priority, use_memory=request.use_memory,
+                memory_tokens=request.memory_tokens,
                 expiry_s=request.deadline if request.deadline > 0 else None)
         except Exception as error:  # the goal is accepted already: it must end with a reason
+            self._faults.warn('question refused', f'question refused: {error}')
             self.on_delta(TokenDelta(
                 request_id=request_id, task='ask', frame_id=0, stamp_ns=0, index=0, text='',
                 num_tokens=0, final=True, reason=EndReason.REFUSED, detail=str(error)))
+
+    def _refusal(self, request, session) -> str:
+        """Return why a question cannot be asked, '' if it can."""
+        if session is None or not session.active:
+            return 'the node is not active; activate it first'
+        if not request.question.strip():
+            return 'the question is empty'
+        if len(self._questions) >= MAX_QUESTIONS:
+            return f'{MAX_QUESTIONS} questions are open; ask again when one has ended'
+        return ''
 
     def _on_cancel(self, goal_handle) -> CancelResponse:
         with self._lock:
@@ -157,4 +163,5 @@ class AskServer:
         return Ask.Result(
             text=''.join(question.pieces), reason=final.reason.value, detail=final.detail,
             frame_id=final.frame_id, observation_stamp=time_message(final.stamp_ns),
-            time_to_first_token=float(final.ttft_s), tokens_per_second=rate)
+            time_to_first_token=float(final.ttft_s), tokens_per_second=rate,
+            facts=list(final.facts))

@@ -17,9 +17,17 @@
 import argparse
 from collections.abc import Sequence
 import json
+import os
 from pathlib import Path
 import signal
+import sys
 import threading
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
+MAX_DOMAIN_ID = 232     # beyond it Fast DDS ends the process; beyond 101 ports may clash
 
 
 def stop_on_signals() -> threading.Event:
@@ -42,16 +50,50 @@ def parse_before_ros(parser: argparse.ArgumentParser,
     return parser.parse_args(argv[:split]), argv[split:]
 
 
+def start_ros(arguments: Sequence[str]) -> str:
+    """Start ROS without its signal handlers; return '' or, in one line, why that cannot be."""
+    domain = os.environ.get('ROS_DOMAIN_ID') or '0'
+    if not domain.isdecimal() or int(domain) > MAX_DOMAIN_ID:
+        return f'ROS_DOMAIN_ID is {domain!r}; choose a number from 0 to 101'
+    try:
+        rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:
+        return (f'cannot start ROS: {first_line(error)}; check the arguments behind --ros-args '
+                'and the files they name')
+    return ''
+
+
+def complain(command: str, text: str, code: int) -> int:
+    """Say on stderr why a command ends; return its exit code."""
+    sys.stderr.write(f'oxygen {command}: {text}\n')
+    return code
+
+
 def start_failure(error: BaseException) -> str:
     """Say in one line why ROS did not start."""
-    return (f'cannot start ROS: {str(error).strip().splitlines()[0]}; check '
+    return (f'cannot start ROS: {first_line(error)}; check '
             f'ROS_DOMAIN_ID (0 to 101) and the arguments behind --ros-args')
+
+
+def first_line(error: BaseException) -> str:
+    """Return an error as one line; rcl appends where in its source it happened."""
+    lines = str(error).strip().splitlines()
+    return lines[0].split(', at ')[0] if lines else type(error).__name__
+
+
+def why_unwritable(path: str) -> str:
+    """Return why a file cannot be written, '' if it can: better known before than after a run."""
+    try:
+        Path(path).expanduser().open('a', encoding='utf-8').close()
+    except OSError as error:
+        return f'cannot write {path}: {error.strerror}; choose another FILE'
+    return ''
 
 
 def write_figures(path: str, figures: dict) -> str:
     """Write figures as JSON; return '' or why not, with the remedy."""
     try:
-        Path(path).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+        Path(path).expanduser().write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
     except OSError as error:
         return f'cannot write {path}: {error.strerror}; choose another FILE'
     return ''

@@ -51,6 +51,7 @@ class Inputs:
         self._clock = node.get_clock()
         self._intake = Intake(robot, decoder=decoder, on_refused=self._refused)
         self._started_s = time.monotonic()
+        self._instruction: str | None = None    # not passed on yet, for want of a session
         self.sources = self._intake.sources
         self._subscriptions = []
         self._group = MutuallyExclusiveCallbackGroup()
@@ -68,6 +69,7 @@ class Inputs:
         """Send everything to this session from now on; None: to nobody."""
         self._intake.session = session
         self._started_s = time.monotonic()
+        self._pass_instruction()
 
     def clear(self) -> None:
         """Forget pictures and joints before the next message is taken in; any thread."""
@@ -112,8 +114,16 @@ class Inputs:
         self._intake.pose(message, now_ns=self._now_ns())
 
     def _on_instruction(self, message: String) -> None:
-        if self._intake.session is not None:
-            self._intake.session.set_instruction(message.data)
+        self._instruction = message.data
+        self._pass_instruction()
+
+    def _pass_instruction(self) -> None:
+        """Pass on the newest instruction as soon as there is a session for it."""
+        session = self._intake.session
+        if session is not None:
+            text, self._instruction = self._instruction, None
+            if text is not None:
+                session.set_instruction(text)
 
     def _now_ns(self) -> int:
         """Return the present time; under simulated time 0 until /clock."""

@@ -15,16 +15,15 @@
 """
 An independent listener: shows what the node says and measures what it really sends.
 
-    oxygen watch [--seconds N] [--json FILE] [--quiet] [--ros-args -r __ns:=/robot]
+    oxygen watch [--seconds N] [--json FILE] [--quiet] [--check] [--ros-args -r __ns:=/robot]
 
 Prints words as they stream, facts as they appear and one summary line a second. The command
-rate is measured here, from the messages that arrive, not taken from the node's own figures.
+rate is measured here, from the messages that arrive, not taken from the node's own figures; so
+is whether every text arrives whole (--check: exit code 1 if one does not).
 """
 
 import argparse
 from collections.abc import Sequence
-import json
-from pathlib import Path
 import sys
 import threading
 import time
@@ -37,7 +36,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos import ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
@@ -48,8 +46,17 @@ from oxygen_ros.msg import EngineStatus
 from oxygen_ros.msg import MemoryFact
 from oxygen_ros.msg import TokenDelta
 from oxygen_ros.ros import qos
+from oxygen_ros.ros.command import complain
+from oxygen_ros.ros.command import EXIT_FAILED
+from oxygen_ros.ros.command import EXIT_OK
+from oxygen_ros.ros.command import EXIT_USAGE
+from oxygen_ros.ros.command import first_line
 from oxygen_ros.ros.command import parse_before_ros
+from oxygen_ros.ros.command import start_ros
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.command import why_unwritable
+from oxygen_ros.ros.command import write_figures
+from oxygen_ros.ros.stream_check import StreamCheck
 from oxygen_ros.ros.transcript import Transcript
 
 COMMAND_TYPES = {
@@ -73,8 +80,7 @@ class Monitor(Node):
         self._transcript = Transcript()
         self.arrivals_s: list[float] = []       # steady time of every command
         self.num_chunks = self.num_tokens = self.num_texts = self.num_facts = 0
-        self.num_gaps = 0                       # pieces of text that never came
-        self._next_index: dict[str, int] = {}
+        self.check = StreamCheck()
         self.deadline: Deadline | None = None
         self.engine: EngineStatus | None = None
         self.start_s = time.monotonic()
@@ -134,8 +140,8 @@ class Monitor(Node):
             'command_gap_ms': {'p50': round(float(p50), 3), 'p99': round(float(p99), 3),
                                'max': round(float(gaps_ms.max()), 3)},
             'chunks_received': self.num_chunks, 'tokens_received': self.num_tokens,
-            'texts_received': self.num_texts, 'text_gaps': self.num_gaps,
-            'facts_received': self.num_facts,
+            'texts_received': self.num_texts, 'text_gaps': self.check.num_missing,
+            'streams': self.check.figures(), 'facts_received': self.num_facts,
         }
         if self.engine is not None:
             figures['encodes_per_frame'] = round(encodes_per_frame(self.engine), 4)
@@ -149,14 +155,9 @@ class Monitor(Node):
         sys.stdout.flush()
 
     def _on_delta(self, message: TokenDelta) -> None:
-        expected = self._next_index.get(message.request_id)
-        if expected is not None:                # a text that began before we listened has no start
-            self.num_gaps += message.index - expected
-        self._next_index[message.request_id] = message.index + 1
+        self.check.add(message, time.monotonic())
         self.num_tokens += message.num_tokens
-        if message.final:
-            self.num_texts += 1
-            self._next_index.pop(message.request_id)
+        self.num_texts += message.final
         if not self._quiet:
             sys.stdout.write(self._transcript.add(
                 message.request_id, message.task, message.text, final=message.final))
@@ -199,18 +200,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Watch until SIGINT, SIGTERM or the given time; return the exit code."""
     stopping = stop_on_signals()
     options, ros_arguments = parse(list(sys.argv[1:] if argv is None else argv))
-    rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
+    failure = (why_unwritable(options.json) if options.json else '') or start_ros(ros_arguments)
+    if failure:
+        return complain('watch', failure, EXIT_USAGE)
     try:
-        monitor = Monitor(node_name=options.node, command_topic=options.command,
-                          quiet=options.quiet)
+        try:
+            monitor = Monitor(node_name=options.node, command_topic=options.command,
+                              quiet=options.quiet)
+        except Exception as error:
+            return complain('watch', f'cannot join the ROS domain: {first_line(error)}; choose a '
+                            'free ROS_DOMAIN_ID from 0 to 101', EXIT_FAILED)
         watch(monitor, stopping, options.seconds)
-        figures = monitor.figures()
+        figures, check = monitor.figures(), monitor.check
         monitor.destroy_node()
     finally:
         rclpy.try_shutdown()
-    if options.json:
-        Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
-    return 0
+    failure = write_figures(options.json, figures) if options.json else ''
+    if failure:
+        return complain('watch', failure, EXIT_FAILED)
+    return EXIT_OK if not options.check else report(check)
+
+
+def report(check: StreamCheck) -> int:
+    """Say whether every text arrived whole; return the exit code."""
+    sys.stdout.write(f'{check.summary()}\n')
+    if check.is_clean and check.num_checked:
+        return EXIT_OK
+    return complain('watch', '; '.join(check.problems) or 'no text was heard from its beginning '
+                    'to its end; watch for longer', EXIT_FAILED)
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -222,6 +239,8 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument('--seconds', type=float, default=0.0, help='end after this time; 0: never')
     parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
     parser.add_argument('--quiet', action='store_true', help='only the summary line')
+    parser.add_argument('--check', action='store_true',
+                        help='end with exit code 1 unless every text arrived whole')
     parser.add_argument('--node', default='oxygen', help='name of the node (default: oxygen)')
     parser.add_argument('--command', default='command', help='command topic (default: command)')
     return parse_before_ros(parser, argv)

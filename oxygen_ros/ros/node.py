@@ -16,43 +16,38 @@
 
 import argparse
 from collections.abc import Sequence
-import json
-import os
-from pathlib import Path
 import sys
 import threading
 
 import rclpy
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
-from rclpy.signals import SignalHandlerOptions
 
 from oxygen_ros.config import ConfigError
+from oxygen_ros.ros.command import complain
+from oxygen_ros.ros.command import EXIT_FAILED
+from oxygen_ros.ros.command import EXIT_OK
+from oxygen_ros.ros.command import EXIT_USAGE
+from oxygen_ros.ros.command import first_line
 from oxygen_ros.ros.command import parse_before_ros
+from oxygen_ros.ros.command import start_ros
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.command import write_figures
 from oxygen_ros.ros.oxygen_node import OxygenNode
 
 # Fixed, because the default is the number of cores and one thread cannot both load a checkpoint
 # and answer a service.
 NUM_EXECUTOR_THREADS = 4
 SPIN_S = 0.1
-MAX_DOMAIN_ID = 232     # beyond it Fast DDS ends the process; beyond 101 ports may clash
-
-EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or a failed autostart; return the exit code."""
     stopping = stop_on_signals()
     options, ros_arguments = parse(sys.argv[1:] if argv is None else argv)
-    domain = os.environ.get('ROS_DOMAIN_ID') or '0'
-    if not domain.isdecimal() or int(domain) > MAX_DOMAIN_ID:
-        return complain(f'ROS_DOMAIN_ID is {domain!r}; choose a number from 0 to 101', EXIT_USAGE)
-    try:
-        rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
-    except Exception as error:
-        return complain(f'cannot start ROS: {first_line(error)}; check the arguments behind '
-                        f'--ros-args and the files they name', EXIT_USAGE)
+    failure = start_ros(ros_arguments)
+    if failure:
+        return complain('node', failure, EXIT_USAGE)
     try:
         return run(options, stopping)
     finally:
@@ -77,9 +72,9 @@ def run(options: argparse.Namespace, stopping: threading.Event) -> int:
     try:
         node = OxygenNode(overrides={'json_file': options.json} if options.json else {})
     except ConfigError as error:
-        return complain(str(error), EXIT_FAILED)
+        return complain('node', str(error), EXIT_FAILED)
     except Exception as error:
-        return complain(f'cannot join the ROS domain: {first_line(error)}; choose a free '
+        return complain('node', f'cannot join the ROS domain: {first_line(error)}; choose a free '
                         f'ROS_DOMAIN_ID from 0 to 101', EXIT_FAILED)
     executor = MultiThreadedExecutor(num_threads=NUM_EXECUTOR_THREADS)
     executor.add_node(node)
@@ -99,8 +94,9 @@ def run(options: argparse.Namespace, stopping: threading.Event) -> int:
     if starter.is_alive():
         starter.join(timeout=2.0)
     executor.shutdown(timeout_sec=1.0)
-    if json_file and not write_json(json_file, summary):
-        return EXIT_FAILED
+    failure = write_figures(json_file, summary) if json_file else ''
+    if failure:
+        return complain('node', failure, EXIT_FAILED)
     return EXIT_FAILED if failed.is_set() else EXIT_OK
 
 
@@ -117,28 +113,6 @@ def autostart(node: OxygenNode, stopping: threading.Event, failed: threading.Eve
             node.get_logger().error(f'autostart: {error}; see above')
             failed.set()
             stopping.set()
-
-
-def write_json(path: str, summary: dict) -> bool:
-    """Write the figures of the run; return whether that worked."""
-    try:
-        Path(path).expanduser().write_text(json.dumps(summary, indent=2) + '\n', encoding='utf-8')
-    except OSError as error:
-        complain(f'cannot write {path}: {error.strerror}; choose another json_file', EXIT_FAILED)
-        return False
-    return True
-
-
-def complain(text: str, code: int) -> int:
-    """Say on stderr why the process ends; return its exit code."""
-    sys.stderr.write(f'oxygen node: {text}\n')
-    return code
-
-
-def first_line(error: BaseException) -> str:
-    """Return an error as one line; rcl appends where in its source it happened."""
-    lines = str(error).strip().splitlines()
-    return lines[0].split(', at ')[0] if lines else type(error).__name__
 
 
 if __name__ == '__main__':

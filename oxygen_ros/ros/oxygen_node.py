@@ -21,7 +21,9 @@ _on_tick: Session.tick -> CommandPublisher.
 """
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 import threading
+from types import MappingProxyType
 
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
@@ -29,6 +31,9 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.lifecycle import TransitionCallbackReturn
 
 from oxygen_ros.config import ConfigError
+from oxygen_ros.config import ControlConfig
+from oxygen_ros.config import EngineConfig
+from oxygen_ros.config import StandingTask
 from oxygen_ros.policy import Ticker
 from oxygen_ros.policy.priority import favour_threads
 from oxygen_ros.ros.ask import AskServer
@@ -85,7 +90,9 @@ class OxygenNode(LifecycleNode):
         self._jump_handle = self.get_clock().create_jump_callback(
             JumpThreshold(min_forward=None, min_backward=CLOCK_JUMP, on_clock_change=False),
             post_callback=self.faults.guard('clock jump', self._on_clock_jump))
-        self._summary: dict = {}
+        # Until something was configured: the figures of a run in which nothing happened.
+        self._summary = Session(robot, ControlConfig(), EngineConfig(),
+                                node_clock_ns=lambda: 0).summary()
 
     def on_configure(self, state) -> TransitionCallbackReturn:
         """Load the checkpoint and warm up."""
@@ -94,12 +101,13 @@ class OxygenNode(LifecycleNode):
             session = Session(
                 settings.robot, settings.control, settings.engine, settings.tasks,
                 listener=self._streams, memory_path=settings.memory_path,
-                trace_path=settings.trace_path,
+                max_facts=settings.max_facts, trace_path=settings.trace_path,
                 node_clock_ns=lambda: self.get_clock().now().nanoseconds)
             with self._session_lock:
                 if self._is_closing:
                     return TransitionCallbackReturn.FAILURE
                 self._session = session
+            self._set_words(session, settings.tasks)
             self._status.attach(session)      # says what a long load is at
             session.configure()
         except (ConfigError, SessionError) as error:
@@ -223,16 +231,26 @@ class OxygenNode(LifecycleNode):
     def _on_parameters(self, changes: Mapping[str, object]) -> None:
         """Take over what may change in motion; all of it or, on ConfigError, nothing."""
         session, parameters = self._session, self.parameters
+        tasks = parameters.tasks(changes) if changes.keys() & {'tasks_file', 'task_changes'} \
+            else None
         self._status.diagnostics.thresholds = parameters.thresholds(changes)
         if session is None:
             return
-        tasks = parameters.tasks(changes) if 'tasks_file' in changes else None
         control, replan_hz = parameters.control(changes), parameters.get('replan_hz', changes)
         session.change(control, replan_hz=replan_hz)
         if tasks is not None:
             session.set_tasks(tasks)
+        self._set_words(session, tasks, changes)
         if 'instruction' in changes:
             session.set_instruction(changes['instruction'] or parameters.robot.instruction)
+
+    def _set_words(self, session: Session, tasks: Sequence[StandingTask] | None,
+                   changes: Mapping[str, object] = MappingProxyType({})) -> None:
+        """Take over what is about texts, and tell the tasks in force; None: they stay."""
+        session.destinations.speak_answers = self.parameters.get('say_answers', changes)
+        session.questions.memory_tokens = self.parameters.get('memory_tokens', changes)
+        if tasks is not None:
+            self._streams.publish_tasks(tasks)
 
     def _on_clock_jump(self, jump) -> None:
         self.get_logger().warning(

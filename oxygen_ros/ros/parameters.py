@@ -34,7 +34,6 @@ from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import find_share_file
 from oxygen_ros.config import load_robot
-from oxygen_ros.config import load_tasks
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import SchedulerConfig
 from oxygen_ros.config import StandingTask
@@ -44,6 +43,10 @@ from oxygen_ros.config.control import TRANSITIONS
 from oxygen_ros.config.engine import POLICIES
 from oxygen_ros.config.engine import WEIGHTS
 from oxygen_ros.config.robot import COMMAND_TYPES
+from oxygen_ros.config.task_changes import change_tasks
+from oxygen_ros.config.tasks import check_tasks
+from oxygen_ros.config.tasks import load_tasks
+from oxygen_ros.runtime.memory import MAX_FACTS
 from oxygen_ros.sensing.convert import DECODERS
 
 START, CONFIGURE, LIVE = 'start', 'configure', 'live'
@@ -114,6 +117,10 @@ PARAMETERS = (
     Parameter('policy', _ENGINE.policy, 'How work shares the engine.', choices=POLICIES),
     Parameter('tasks_file', '', 'Standing language tasks, path of a .yaml file; empty: the '
               "shipped config/tasks.yaml; 'none': no task.", read=LIVE),
+    Parameter('task_changes', '', 'What differs from the tasks file, YAML in one line: {narrate: '
+              '{priority: 5}, memory: off}; empty: nothing. `oxygen tasks` sets it.', read=LIVE),
+    Parameter('say_answers', False, 'Speak answers to questions on ~/say, as texts of tasks with '
+              'destination say.', read=LIVE),
     Parameter('instruction', '', 'What the robot shall do; empty: that of the profile. The '
               'instruction topic changes it too.', read=LIVE),
     Parameter('control_rate_hz', 0.0, 'Commands per second, 10 to 500; 0: that of the profile.',
@@ -151,6 +158,10 @@ PARAMETERS = (
               choices=DECODERS, read=START),
     Parameter('memory_file', '', 'SQLite file that keeps facts over restarts; empty: facts last '
               'as long as the node is configured.'),
+    Parameter('max_facts', MAX_FACTS, 'Facts kept; beyond it superseded ones are deleted first, '
+              'the oldest first.', low=10, high=10_000_000),
+    Parameter('memory_tokens', 64, 'Room for remembered facts in the prompt of a question that '
+              'uses them and does not say how much, tokens.', low=0, high=4096, read=LIVE),
     Parameter('tick_trace_file', '', 'CSV file with a line per control tick, for `oxygen plot`; '
               'each configure writes it anew; empty: none.'),
     *(Parameter(f'diagnostics.{threshold.name}', threshold.default,
@@ -189,6 +200,7 @@ class Settings:
     engine: EngineConfig
     tasks: tuple[StandingTask, ...]
     memory_path: Path | None
+    max_facts: int
     trace_path: Path | None
 
 
@@ -241,11 +253,13 @@ class NodeParameters:
 
     def tasks(self, changes: Mapping[str, object] = MappingProxyType({})
               ) -> tuple[StandingTask, ...]:
-        """Load the standing tasks, of the present file or with changes."""
+        """Load the standing tasks, as parameters are or are about to become."""
         tasks_file = self.get('tasks_file', changes)
-        if tasks_file == 'none':
-            return ()
-        return load_tasks(Path(tasks_file) if tasks_file else find_share_file('config/tasks.yaml'))
+        tasks = () if tasks_file == 'none' else load_tasks(
+            Path(tasks_file) if tasks_file else find_share_file('config/tasks.yaml'))
+        tasks = change_tasks(tasks, self.get('task_changes', changes))
+        check_tasks(tasks, max_text_tokens=self.get('max_text_tokens', changes))
+        return tasks
 
     def read(self) -> Settings:
         """Load what the parameters name now."""
@@ -259,7 +273,7 @@ class NodeParameters:
             scheduler=SchedulerConfig(replan_hz=value('replan_hz')))
         robot = replace(self.robot, instruction=value('instruction') or self.robot.instruction)
         return Settings(robot=robot, control=self.control(), engine=engine, tasks=self.tasks(),
-                        memory_path=_path(value('memory_file')),
+                        memory_path=_path(value('memory_file')), max_facts=value('max_facts'),
                         trace_path=_path(value('tick_trace_file')))
 
     def unknown(self, overrides: Iterable[str]) -> list[str]:

@@ -71,6 +71,11 @@ def facts() -> QoSProfile:
                       durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
+def service() -> QoSProfile:
+    """Reliable and deep: with the default of 10 some of many questions at once would get lost."""
+    return QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+
+
 def latched() -> QoSProfile:
     """Transient local, the newest only: who comes late gets what is in force."""
     return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,

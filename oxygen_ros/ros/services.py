@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Services: ~/recall, ~/stop, ~/resume, ~/reset."""
+"""Services: ~/recall, ~/set_subtask, ~/stop, ~/resume, ~/reset."""
 
 from collections.abc import Callable
 
@@ -21,8 +21,11 @@ from std_srvs.srv import Trigger
 
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.streams import fact_message
+from oxygen_ros.runtime.subtask import SubtaskError
 from oxygen_ros.srv import Recall
+from oxygen_ros.srv import SetSubtask
 
+NOT_ACTIVE = 'the node is not active; activate it first'
 NOT_CONFIGURED = 'the node is not configured; call its configure transition first'
 
 
@@ -37,6 +40,7 @@ class Services:
         # A stop must not wait behind a slow recall.
         stop_group = MutuallyExclusiveCallbackGroup()
         node.create_service(Recall, '~/recall', self._recall, callback_group=group)
+        node.create_service(SetSubtask, '~/set_subtask', self._set_subtask, callback_group=group)
         for name, action, its_group in (
                 ('~/stop', self._stop, stop_group), ('~/resume', self._resume, stop_group),
                 ('~/reset', self._reset, group)):
@@ -69,6 +73,24 @@ class Services:
     def _reset(self) -> str:
         self._on_reset('reset service')
         return 'frames, chunks and texts are forgotten'
+
+    def _set_subtask(self, request, response):
+        session = self._session
+        if session is None or not session.active:
+            response.success, response.message = False, NOT_ACTIVE
+            return response
+        try:
+            if request.hold:
+                subtask = session.subtasks.hold(request.text)
+            else:
+                subtask = session.subtasks.release()
+        except SubtaskError as error:
+            response.success, response.message = False, str(error)
+            return response
+        response.success = True
+        response.message = (f'{"held" if subtask.held else "follows the model"}: '
+                            f'{subtask.text or "no subtask, the instruction holds"}')
+        return response
 
     def _recall(self, request, response):
         session = self._session

@@ -15,13 +15,19 @@
 """What the session produces besides commands, onto topics."""
 
 from array import array
+from collections.abc import Sequence
+import math
 
 from builtin_interfaces.msg import Time
 import numpy as np
+from std_msgs.msg import String
 
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.config import StandingTask
+from oxygen_ros.config.tasks import tasks_to_yaml
 from oxygen_ros.msg import ActionChunk
 from oxygen_ros.msg import MemoryFact
+from oxygen_ros.msg import Subtask
 from oxygen_ros.msg import TokenDelta
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.faults import Faults
@@ -30,7 +36,7 @@ from oxygen_ros.runtime.session import Listener
 
 class Streams(Listener):
     """
-    Publishes chunks, text and facts as they come, from the session's own threads.
+    Publishes chunks, text, speech, subtasks and facts as they come, from the session's threads.
 
     A slow subscriber cannot hold up the tick: publishing happens outside the tick thread.
     """
@@ -42,6 +48,11 @@ class Streams(Listener):
         self._chunks = node.create_publisher(ActionChunk, '~/action_chunk', qos.stream(depth=10))
         self._language = node.create_publisher(TokenDelta, '~/language', qos.stream())
         self._facts = node.create_publisher(MemoryFact, '~/memory', qos.facts())
+        self._say = node.create_publisher(String, '~/say', qos.stream(depth=10))
+        self._subtask = node.create_publisher(Subtask, '~/subtask', qos.latched())
+        self._tasks = node.create_publisher(String, '~/tasks', qos.latched())
+        self._subtask.publish(Subtask())
+        self.publish_tasks(())
         self.delta_listeners = []      # called with every types.TokenDelta
 
     def on_chunk(self, chunk) -> None:
@@ -73,6 +84,7 @@ class Streams(Listener):
         message.final = delta.final
         message.reason = delta.reason.value if delta.reason else ''
         message.detail = delta.detail
+        message.full_text = delta.full_text
         message.time_to_first_token = float(delta.ttft_s)
         message.duration = float(delta.duration_s)
         self._language.publish(message)
@@ -82,6 +94,23 @@ class Streams(Listener):
     def on_fact(self, fact) -> None:
         """Publish a fact."""
         self._facts.publish(fact_message(fact))
+
+    def on_sentence(self, sentence) -> None:
+        """Publish a sentence for a speech node."""
+        self._say.publish(String(data=sentence.text))
+
+    def on_subtask(self, subtask) -> None:
+        """Publish and log what the actions are told from the next frame on."""
+        self._subtask.publish(Subtask(
+            stamp=self._node.get_clock().now().to_msg(), text=subtask.text, source=subtask.source,
+            held=subtask.held, request_id=subtask.request_id, frame_id=subtask.frame_id))
+        held = ', held' if subtask.held else ''
+        self._node.get_logger().info(f'subtask of the {subtask.source}{held}: {subtask.text}'
+                                     if subtask.text else 'no subtask, the instruction holds')
+
+    def publish_tasks(self, tasks: Sequence[StandingTask]) -> None:
+        """Publish the standing tasks in force, as a tasks file."""
+        self._tasks.publish(String(data=tasks_to_yaml(tasks)))
 
     def on_warning(self, text: str) -> None:
         """Log a warning and show it in the status."""
@@ -112,4 +141,5 @@ def fact_message(fact) -> MemoryFact:
     return MemoryFact(
         stamp=time_message(fact.stamp_ns), fact_id=fact.fact_id, frame_id=fact.frame_id,
         request_id=fact.request_id, subject=fact.subject, relation=fact.relation,
-        object=fact.object, superseded=fact.superseded)
+        object=fact.object, superseded=fact.superseded,
+        confidence=math.nan if fact.confidence is None else fact.confidence)

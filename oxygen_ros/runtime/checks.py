@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.runtime.protocol import EngineState
+from oxygen_ros.runtime.protocol import EngineStatus
 
 
 def check_observation(images: Mapping[str, NDArray[np.uint8]], state: NDArray[np.float32],
@@ -35,3 +37,14 @@ def check_observation(images: Mapping[str, NDArray[np.uint8]], state: NDArray[np
     if state.shape != (len(robot.joints),):
         raise ValueError(f'state has shape {state.shape}; give one value per joint, '
                          f'{len(robot.joints)}')
+
+
+def why_not_active(robot: RobotProfile, engine: EngineStatus | None) -> str:
+    """Return why a robot must not move, with the remedy; '' if it may. engine None: no engine."""
+    if robot.missing_limits:
+        return (f'robot {robot.name} lacks the limits {", ".join(robot.missing_limits)}; add them '
+                'to its profile, without them it must not move')
+    if engine is None or engine.state is EngineState.FAILED:
+        detail = f' ({engine.detail})' if engine else ''
+        return f'the engine is not running{detail}; configure the session'
+    return ''

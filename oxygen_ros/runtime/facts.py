@@ -12,8 +12,9 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Reads facts out of text: one per line, 'subject | relation | object'."""
+"""Reads facts out of text: one per line, 'subject | relation | object', perhaps '| 0.9'."""
 
+import math
 from typing import Callable
 
 from oxygen_ros.types import EndReason
@@ -28,16 +29,32 @@ class MalformedFact(ValueError):
     """A line that is no fact; the message quotes it."""
 
 
-def parse_fact(line: str) -> tuple[str, str, str]:
-    """Split a line into subject, relation and object; raises MalformedFact."""
+def parse_fact(line: str) -> tuple[str, str, str, float | None]:
+    """
+    Split a line into subject, relation, object and confidence; raises MalformedFact.
+
+    The confidence is an optional fourth field, a number from 0 to 1; None where it is not given.
+    """
     fields = [' '.join(part.split()) for part in line.split('|')]
+    confidence = _confidence(fields.pop()) if len(fields) == 4 else None
     if len(fields) != 3 or not all(fields):
-        raise MalformedFact(f'{line!r} is not "subject | relation | object"')
+        raise MalformedFact(f'{line!r} is not "subject | relation | object" with or '
+                            'without "| confidence"')
     if any(len(part) > MAX_FIELD_CHARACTERS for part in fields):
         raise MalformedFact(f'{line[:60]!r}... has a field over {MAX_FIELD_CHARACTERS} characters')
     if any(not part.isprintable() for part in fields):
         raise MalformedFact(f'{line!r} has characters that cannot be shown')
-    return tuple(fields)
+    return *fields, confidence
+
+
+def _confidence(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise MalformedFact(f'confidence {text!r} is no number from 0 to 1')
+    return value
 
 
 class FactReader:
@@ -65,10 +82,10 @@ class FactReader:
             if not line.strip():
                 continue
             try:
-                subject, relation, thing = parse_fact(line)
+                subject, relation, thing, confidence = parse_fact(line)
             except MalformedFact as error:
                 self._on_malformed(str(error))
             else:
                 facts.append(MemoryFact(subject, relation, thing, delta.stamp_ns, delta.frame_id,
-                                        delta.request_id))
+                                        delta.request_id, confidence=confidence))
         return facts

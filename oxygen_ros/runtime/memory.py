@@ -15,37 +15,28 @@
 """Keeps facts on disk: SQLite, one writer, history kept, newest about a thing is what holds."""
 
 from collections.abc import Callable
+import fcntl
 import logging
+import os
 from pathlib import Path
 import queue
 import sqlite3
 import threading
 
+from oxygen_ros.runtime.memory_file import COLUMNS
+from oxygen_ros.runtime.memory_file import fact_of
+from oxygen_ros.runtime.memory_file import Filters
+from oxygen_ros.runtime.memory_file import open_file
+from oxygen_ros.runtime.memory_file import relevant
+from oxygen_ros.runtime.memory_file import select
+from oxygen_ros.runtime.memory_file import StoreError
 from oxygen_ros.types import MemoryFact
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
-_SCHEMA = """
-CREATE TABLE facts (
-    fact_id    INTEGER PRIMARY KEY AUTOINCREMENT,
-    subject    TEXT NOT NULL,
-    relation   TEXT NOT NULL,
-    object     TEXT NOT NULL,
-    stamp_ns   INTEGER NOT NULL,
-    frame_id   INTEGER NOT NULL,
-    request_id TEXT NOT NULL,
-    superseded INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX facts_thing ON facts (lower(subject), lower(relation), superseded);
-CREATE INDEX facts_stamp ON facts (stamp_ns);
-"""
-_COLUMNS = 'subject, relation, object, stamp_ns, frame_id, request_id, fact_id, superseded'
+MAX_FACTS = 100_000
+DEFAULT_LIMIT = 100
 _END = None
-
-
-class StoreError(RuntimeError):
-    """The memory cannot be opened or read; the message says why and what to do."""
 
 
 class MemoryStore:
@@ -53,23 +44,24 @@ class MemoryStore:
     Facts with time, frame and source.
 
     A fact about the same subject and relation supersedes the older one, which stays as history.
-    Beyond `max_facts` the oldest superseded facts are deleted first, then the oldest. `add`
-    never waits: a thread of its own writes, and calls `on_fact` only after the fact is on disk,
-    so a fact that was published survives a kill. Other methods may be called from any thread.
+    Beyond `max_facts` a tenth is deleted: superseded facts first, the oldest first. `add` never
+    waits: a thread of its own writes, and calls `on_fact` only after the fact is on disk, so a
+    fact that was published survives a kill. Other methods may be called from any thread. A file
+    has one store at a time.
     """
 
     def __init__(self, path: Path | str | None, *,
                  on_fact: Callable[[MemoryFact], None] = lambda fact: None,
                  on_error: Callable[[str], None] = lambda text: None,
-                 max_facts: int = 100_000):
+                 max_facts: int = MAX_FACTS):
         self._on_fact = on_fact
         self._on_error = on_error
         self._max_facts = max_facts
         self._queue: queue.SimpleQueue[MemoryFact | None] = queue.SimpleQueue()
         self._lock = threading.Lock()        # the connection is used by writer and readers
-        self._database = _open(path)
-        self._has_search = self._prepare_search()
-        self._num_facts = self._database.execute('SELECT count(*) FROM facts').fetchone()[0]
+        self._database = open_file(path)
+        self._claim = self._claim_file(path)
+        self._num_facts = self._count()
         self._thread = threading.Thread(target=self._write, name='oxygen_memory', daemon=True)
         self._thread.start()
 
@@ -77,32 +69,17 @@ class MemoryStore:
         """Have a fact stored soon."""
         self._queue.put(fact)
 
-    def recall(self, *, subject: str = '', relation: str = '', text: str = '', after_ns: int = 0,
-               before_ns: int = 0, history: bool = False, limit: int = 100) -> list[MemoryFact]:
-        """Return facts that match every given filter, newest first."""
-        wheres, values = [], []
-        for column, value in (('subject', subject), ('relation', relation)):
-            if value:
-                wheres.append(f'lower({column}) = lower(?)')
-                values.append(' '.join(value.split()))
-        if after_ns:
-            wheres.append('stamp_ns >= ?')
-            values.append(after_ns)
-        if before_ns:
-            wheres.append('stamp_ns < ?')
-            values.append(before_ns)
-        if not history:
-            wheres.append('superseded = 0')
-        for word in text.split():
-            where, value = self._search(word)
-            wheres.append(where)
-            values.append(value)
-        where = f'WHERE {" AND ".join(wheres)}' if wheres else ''
+    def recall(self, *, limit: int = DEFAULT_LIMIT, history: bool = False,
+               **filters) -> list[MemoryFact]:
+        """Return facts that match every filter (fields of Filters), newest first."""
         with self._lock:
-            rows = self._database.execute(
-                f'SELECT {_COLUMNS} FROM facts {where} ORDER BY stamp_ns DESC, fact_id DESC '
-                'LIMIT ?', (*values, limit if limit > 0 else 100)).fetchall()
-        return [_fact(row) for row in rows]
+            return select(self._database, Filters(history=history, **filters),
+                          limit=limit if limit > 0 else DEFAULT_LIMIT)
+
+    def relevant(self, question: str, *, limit: int) -> list[MemoryFact]:
+        """Return facts that hold, the most useful for answering a question first."""
+        with self._lock:
+            return relevant(self._database, question, limit=limit)
 
     def close(self) -> None:
         """Write what waits and close the file; may be called twice."""
@@ -110,6 +87,26 @@ class MemoryStore:
         self._thread.join(5.0)
         with self._lock:
             self._database.close()
+        claim, self._claim = self._claim, -1
+        if claim >= 0:
+            os.close(claim)      # only now: closing a file ends all of SQLite's locks on it
+
+    def _claim_file(self, path: Path | str | None) -> int:
+        """Lock the file against a second store; the kernel frees it however this one ends."""
+        if path is None:
+            return -1
+        claim = os.open(Path(path).expanduser(), os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self._database.close()
+            os.close(claim)
+            raise StoreError(f'memory file {path} is in use by another node; give each node a '
+                             'memory_file of its own') from error
+        return claim
+
+    def _count(self) -> int:
+        return self._database.execute('SELECT count(*) FROM facts').fetchone()[0]
 
     def _write(self) -> None:
         fact = self._queue.get()
@@ -125,87 +122,28 @@ class MemoryStore:
             fact = self._queue.get()
 
     def _store(self, fact: MemoryFact) -> MemoryFact:
-        with self._lock, self._database:     # one transaction
-            self._database.execute(
-                'UPDATE facts SET superseded = 1 WHERE superseded = 0 '
-                'AND lower(subject) = lower(?) AND lower(relation) = lower(?)',
-                (fact.subject, fact.relation))
-            cursor = self._database.execute(
-                f'INSERT INTO facts ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, NULL, 0)',
-                (fact.subject, fact.relation, fact.object, fact.stamp_ns, fact.frame_id,
-                 fact.request_id))
-            self._num_facts += 1
-            if self._num_facts > self._max_facts:
-                self._prune()
-            row = self._database.execute(f'SELECT {_COLUMNS} FROM facts WHERE fact_id = ?',
-                                         (cursor.lastrowid,)).fetchone()
-        return _fact(row) if row else fact
+        with self._lock:
+            with self._database:             # one transaction
+                self._database.execute(
+                    'UPDATE facts SET superseded = 1 WHERE superseded = 0 '
+                    'AND lower(subject) = lower(?) AND lower(relation) = lower(?)',
+                    (fact.subject, fact.relation))
+                cursor = self._database.execute(
+                    f'INSERT INTO facts ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, NULL, 0, ?)',
+                    (fact.subject, fact.relation, fact.object, fact.stamp_ns, fact.frame_id,
+                     fact.request_id, fact.confidence))
+                if self._num_facts >= self._max_facts:
+                    self._prune(keep=cursor.lastrowid)
+                row = self._database.execute(f'SELECT {COLUMNS} FROM facts WHERE fact_id = ?',
+                                             (cursor.lastrowid,)).fetchone()
+            self._num_facts = self._count() if self._num_facts >= self._max_facts \
+                else self._num_facts + 1
+        return fact_of(row)
 
-    def _prune(self) -> None:
-        """Delete a tenth, so that this is rare."""
-        num = max(self._num_facts - self._max_facts, self._max_facts // 10)
+    def _prune(self, *, keep: int) -> None:
+        """Delete a tenth, so that this is rare, unless another process has cleared facts."""
+        surplus = self._count() - self._max_facts
+        num = max(surplus, self._max_facts // 10) if surplus > 0 else 0
         self._database.execute(
-            'DELETE FROM facts WHERE fact_id IN (SELECT fact_id FROM facts '
-            'ORDER BY superseded DESC, fact_id LIMIT ?)', (num,))
-        self._num_facts -= num
-
-    def _prepare_search(self) -> bool:
-        """Make the full-text index if this SQLite has FTS5; without, a word search is slow."""
-        try:
-            self._database.executescript("""
-BEGIN;
-CREATE VIRTUAL TABLE IF NOT EXISTS facts_text USING fts5
-    (subject, relation, object, content='facts', content_rowid='fact_id');
-CREATE TRIGGER IF NOT EXISTS facts_added AFTER INSERT ON facts BEGIN
-    INSERT INTO facts_text (rowid, subject, relation, object)
-    VALUES (new.fact_id, new.subject, new.relation, new.object);
-END;
-CREATE TRIGGER IF NOT EXISTS facts_deleted AFTER DELETE ON facts BEGIN
-    INSERT INTO facts_text (facts_text, rowid, subject, relation, object)
-    VALUES ('delete', old.fact_id, old.subject, old.relation, old.object);
-END;
-COMMIT;
-""")
-        except sqlite3.OperationalError as error:
-            logger.info('no full-text index (%s)', error)
-            return False
-        return True
-
-    def _search(self, word: str) -> tuple[str, str]:
-        if self._has_search:
-            quoted = word.replace('"', '""')
-            return ('fact_id IN (SELECT rowid FROM facts_text WHERE facts_text MATCH ?)',
-                    f'"{quoted}"')
-        escaped = word.replace('\\', r'\\').replace('%', r'\%').replace('_', r'\_')
-        return ("subject || ' ' || relation || ' ' || object LIKE ? ESCAPE '\\'", f'%{escaped}%')
-
-
-def _open(path: Path | str | None) -> sqlite3.Connection:
-    """Open or create the file; raises StoreError naming it and the remedy."""
-    name = ':memory:' if path is None else str(path)
-    try:
-        if path is not None:
-            Path(path).expanduser().resolve().parent.mkdir(parents=True, exist_ok=True)
-            name = str(Path(path).expanduser())
-        database = sqlite3.connect(name, timeout=5.0, check_same_thread=False)
-        database.execute('PRAGMA journal_mode = WAL')
-        # A kill of the process loses nothing; only a power cut may lose the last second.
-        database.execute('PRAGMA synchronous = NORMAL')
-        version = database.execute('PRAGMA user_version').fetchone()[0]
-        if version == 0:
-            # One transaction: a kill in the middle leaves no half schema.
-            database.executescript(
-                f'BEGIN; {_SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;')
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(f'memory file {name}: {error}; give a file in a writable folder, or '
-                           'move a damaged file away') from error
-    if version > SCHEMA_VERSION:
-        database.close()
-        raise StoreError(f'memory file {name} was written by a newer oxygen_ros (schema '
-                           f'{version}, this one knows {SCHEMA_VERSION}); update this package or '
-                           'give another file')
-    return database
-
-
-def _fact(row: tuple) -> MemoryFact:
-    return MemoryFact(*row[:7], superseded=bool(row[7]))
+            'DELETE FROM facts WHERE fact_id IN (SELECT fact_id FROM facts WHERE fact_id != ? '
+            'ORDER BY superseded DESC, fact_id LIMIT ?)', (keep, num))

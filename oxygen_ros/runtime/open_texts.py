@@ -33,6 +33,7 @@ class _Open:
     stamp_ns: int = 0
     num_deltas: int = 0
     ttft_s: float = 0.0
+    text: str = ''        # of all pieces so far
 
 
 class OpenTexts:
@@ -74,6 +75,7 @@ class OpenTexts:
             if text.asked and not text.num_deltas:
                 text.ttft_s = (time.monotonic_ns() - text.started_ns) / 1e9
             text.num_deltas += 1
+            text.text += delta.text
             text.frame_id, text.stamp_ns = delta.frame_id, delta.stamp_ns
             if delta.final:
                 del self._open[delta.request_id]
@@ -106,4 +108,5 @@ class OpenTexts:
 def _final(request_id: str, text: _Open, reason: EndReason, detail: str) -> TokenDelta:
     return TokenDelta(request_id, text.task, text.frame_id, text.stamp_ns, text.num_deltas, '', 0,
                       final=True, reason=reason, detail=detail, ttft_s=text.ttft_s,
-                      duration_s=(time.monotonic_ns() - text.started_ns) / 1e9)
+                      duration_s=(time.monotonic_ns() - text.started_ns) / 1e9,
+                      full_text=text.text)

@@ -16,23 +16,24 @@
 
 import logging
 from typing import Callable
-from typing import Sequence
 
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import RobotProfile
-from oxygen_ros.config import StandingTask
 from oxygen_ros.policy.controller import Controller
 from oxygen_ros.runtime.delay import DelayMeter
-from oxygen_ros.runtime.facts import FactReader
+from oxygen_ros.runtime.destinations import Destinations
 from oxygen_ros.runtime.memory import MemoryStore
 from oxygen_ros.runtime.metrics import Metrics
 from oxygen_ros.runtime.protocol import EngineState
 from oxygen_ros.runtime.protocol import EngineStatus
+from oxygen_ros.runtime.subtask import SubtaskControl
 from oxygen_ros.runtime.teller import Teller
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import Cause
 from oxygen_ros.types import CycleReport
 from oxygen_ros.types import MemoryFact
+from oxygen_ros.types import Sentence
+from oxygen_ros.types import Subtask
 from oxygen_ros.types import TokenDelta
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,12 @@ class Listener:
     def on_fact(self, fact: MemoryFact) -> None:
         """Take a fact that is already on disk."""
 
+    def on_sentence(self, sentence: Sentence) -> None:
+        """Take a whole sentence of a text that is to be spoken."""
+
+    def on_subtask(self, subtask: Subtask) -> None:
+        """Take a change of the subtask in force."""
+
     def on_engine_state(self, status: EngineStatus) -> None:
         """Take a change of the engine's state."""
 
@@ -78,13 +85,16 @@ class Outputs:
         self._listener = listener
         self._controller = controller
         self._node_clock_ns = node_clock_ns
-        self._memory_tasks: set[str] = set()
         self.epoch = 0                   # set by the session: older chunks are void
         self.newest_chunk = (0, 0)       # frame id and stamp
         self.delay = DelayMeter()        # observation to chunk
         self.status = EngineStatus(EngineState.STOPPED)
         self._teller = Teller()
         self._tell = self._teller.tell
+        self.subtasks = SubtaskControl(lambda subtask: self._tell(listener.on_subtask, subtask))
+        self.destinations = Destinations(
+            self.subtasks, on_fact=self._remember, on_malformed=self._malformed,
+            on_sentence=lambda sentence: self._tell(listener.on_sentence, sentence))
         self.begin(None, own_thread=False)
 
     def begin(self, memory: MemoryStore | None, *, own_thread: bool) -> None:
@@ -93,7 +103,6 @@ class Outputs:
             self._teller.start()
         self.memory = memory
         self.metrics = Metrics()
-        self._reader = FactReader(self._malformed)
 
     def end(self) -> None:
         """Tell the listener the rest."""
@@ -111,10 +120,6 @@ class Outputs:
         return (self._controller.chunks.followed_frame_id,
                 self.delay.high_s + 1 / robot.control_rate_hz)
 
-    def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
-        """Note whose texts are read as facts, also those that still run."""
-        self._memory_tasks |= {task.name for task in tasks if task.destination == 'memory'}
-
     def chunk(self, chunk: ActionChunk) -> None:
         """Give a chunk to the controller."""
         if chunk.epoch != self.epoch:
@@ -129,12 +134,10 @@ class Outputs:
         self._tell(self._listener.on_chunk, chunk)
 
     def delta(self, delta: TokenDelta) -> None:
-        """Count a piece of text and read facts from it."""
+        """Count a piece of text, pass it on and read it for the destinations of its task."""
         self.metrics.delta(delta)
         self._tell(self._listener.on_delta, delta)
-        if delta.task in self._memory_tasks and self.memory is not None:
-            for fact in self._reader.push(delta):
-                self.memory.add(fact)
+        self.destinations.push(delta)
 
     def report(self, report: CycleReport) -> None:
         """Take the figures of one engine cycle."""
@@ -165,6 +168,10 @@ class Outputs:
     def warn(self, text: str) -> None:
         """Pass on a warning."""
         self._tell(self._listener.on_warning, text)
+
+    def _remember(self, fact: MemoryFact) -> None:
+        if self.memory is not None:
+            self.memory.add(fact)
 
     def _malformed(self, text: str) -> None:
         self.metrics.malformed_facts += 1

@@ -112,7 +112,8 @@ class EngineProcess:
 def pack(observation: Observation) -> tuple[tuple, list]:
     """Split an observation into a small description and its arrays."""
     meta = (observation.frame_id, observation.stamp_ns, tuple(observation.images),
-            observation.instruction, observation.epoch, observation.follows, observation.delay_s)
+            observation.instruction, observation.epoch, observation.follows, observation.delay_s,
+            observation.subtask)
     return meta, [observation.state, *observation.images.values()]
 
 

@@ -14,6 +14,7 @@
 
 """A session driven by a made-up robot: for measurements without ROS, cameras or hardware."""
 
+from collections.abc import Sequence
 import threading
 import time
 
@@ -23,27 +24,32 @@ from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import SchedulerConfig
+from oxygen_ros.config import StandingTask
+from oxygen_ros.runtime.outputs import Listener
 from oxygen_ros.runtime.session import Session
 
 _CAMERA_HZ = 30.0
-_SATURATING_HZ = 500.0    # more chunks than any machine gives: the engine never rests
+_SATURATING_HZ = 500.0
 
 
 class Rehearsal:
     """
-    An active session whose engine never rests, because observations come faster than it is.
+    An active session that sees made-up pictures, 30 a second.
 
     host: 'process' as on a robot, or 'inline': the engine in a thread of this process, where it
-    shares the interpreter with the tick.
+    shares the interpreter with the tick. replan_hz: by default more than any machine gives, so
+    that the engine never rests.
     """
 
-    def __init__(self, *, checkpoint: str, host: str, rate_hz: float):
+    def __init__(self, *, checkpoint: str, host: str, rate_hz: float,
+                 replan_hz: float = _SATURATING_HZ, tasks: Sequence[StandingTask] = (),
+                 listener: Listener | None = None):
         robot = load_robot('so101')
         self.session = Session(
             robot, ControlConfig(),
             EngineConfig(checkpoint=checkpoint,
-                         scheduler=SchedulerConfig(replan_hz=_SATURATING_HZ)),
-            node_clock_ns=time.monotonic_ns, host=host)
+                         scheduler=SchedulerConfig(replan_hz=replan_hz)),
+            tasks, listener=listener, node_clock_ns=time.monotonic_ns, host=host)
         self._robot = robot
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=work, daemon=True)

@@ -32,24 +32,27 @@ from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import StandingTask
+from oxygen_ros.config.tasks import check_tasks
 from oxygen_ros.policy.controller import Controller
 from oxygen_ros.runtime.checks import check_observation
+from oxygen_ros.runtime.checks import why_not_active
 from oxygen_ros.runtime.host import EngineHost
 from oxygen_ros.runtime.hosts import check_host
 from oxygen_ros.runtime.hosts import make_host
+from oxygen_ros.runtime.memory import MAX_FACTS
 from oxygen_ros.runtime.memory import MemoryStore
-from oxygen_ros.runtime.memory import StoreError
+from oxygen_ros.runtime.memory_file import StoreError
 from oxygen_ros.runtime.outputs import Listener
 from oxygen_ros.runtime.outputs import Outputs
 from oxygen_ros.runtime.protocol import EngineState
 from oxygen_ros.runtime.protocol import Supervision
+from oxygen_ros.runtime.questions import Questions
 from oxygen_ros.runtime.status import SessionStatus
 from oxygen_ros.runtime.tick_log import TickLog
 from oxygen_ros.types import Cause
 from oxygen_ros.types import LanguageRequest
 from oxygen_ros.types import MemoryFact
 from oxygen_ros.types import Observation
-from oxygen_ros.types import Sampling
 from oxygen_ros.types import TickResult
 from oxygen_ros.types import Verdict
 
@@ -76,15 +79,16 @@ class Session:
     def __init__(self, robot: RobotProfile, control: ControlConfig, engine: EngineConfig,
                  tasks: Sequence[StandingTask] = (), *, listener: Listener | None = None,
                  clock: Clock | None = None, node_clock_ns: Callable[[], int],
-                 memory_path: Path | str | None = None, trace_path: Path | str | None = None,
-                 host: str = 'process', supervision: Supervision | None = None):
+                 memory_path: Path | str | None = None, max_facts: int = MAX_FACTS,
+                 trace_path: Path | str | None = None, host: str = 'process',
+                 supervision: Supervision | None = None):
         """
-        Prepare a session; nothing is loaded yet. Raises ConfigError for a wrong host.
+        Prepare a session; nothing is loaded yet. Raises ConfigError for a wrong host or task.
 
         host: 'process' (engine in a child process), 'inline' (in this process, each observe()
         runs the whole cycle before it returns) or 'lockstep' (in this process, works only inside
         run_until(), for simulation and replay; clock: a SteppedClock, also as node_clock_ns).
-        memory_path: SQLite file; None keeps facts only as long as the session.
+        memory_path: SQLite file for max_facts; None keeps them only as long as the session.
         trace_path: CSV file with a line per tick (policy.trace); None: none.
         """
         self._clock = clock or SteadyClock()
@@ -93,9 +97,10 @@ class Session:
         self.control = control
         self.engine = engine
         self.active = False
+        check_tasks(tasks, max_text_tokens=engine.max_text_tokens)
         self._tasks = tuple(tasks)
         self._node_clock_ns = node_clock_ns
-        self._memory_path = memory_path
+        self._memory_path, self._max_facts = memory_path, max_facts
         self._host_kind = host
         self._supervision = supervision or Supervision()
         self._lock = threading.RLock()     # of everything below; the tick does not take it
@@ -103,7 +108,6 @@ class Session:
         self._epoch = 0                    # counts whatever makes older chunks void
         self._frame_id = 0
         self._last_stamp_ns = 0
-        self._num_asked = 0
         self._no_memory = False            # shared memory ran out and that was told
         self._realtime = False
         # None only where the profile lacks limits: then activate() refuses.
@@ -113,6 +117,8 @@ class Session:
         self._memory: MemoryStore | None = None
         self._host: EngineHost | None = None
         self._outputs = Outputs(listener or Listener(), self._controller, node_clock_ns)
+        self.subtasks, self.destinations = self._outputs.subtasks, self._outputs.destinations
+        self.questions = Questions(max_text_tokens=engine.max_text_tokens)
 
     def configure(self) -> None:
         """
@@ -125,7 +131,8 @@ class Session:
                 raise SessionError('the session is configured already; close it first')
             try:
                 self._memory = MemoryStore(
-                    self._memory_path, on_fact=self._outputs.fact, on_error=self._outputs.lost)
+                    self._memory_path, on_fact=self._outputs.fact, on_error=self._outputs.lost,
+                    max_facts=self._max_facts)
                 self._ticks.open()
             except (StoreError, ConfigError) as error:
                 self.close()
@@ -151,13 +158,9 @@ class Session:
         SessionError if not configured, or if the profile lacks a limit (the message names it).
         """
         with self._lock:
-            if self._controller is None:
-                missing = ', '.join(self.robot.missing_limits)
-                raise SessionError(f'robot {self.robot.name} lacks the limits {missing}; '
-                                   'add them to its profile, without them it must not move')
-            if self._host is None or self._host.status.state is EngineState.FAILED:
-                detail = f' ({self._host.status.detail})' if self._host else ''
-                raise SessionError(f'the engine is not running{detail}; configure the session')
+            reason = why_not_active(self.robot, self._host and self._host.status)
+            if reason:
+                raise SessionError(reason)
             self._forget()
             self._controller.activate()
             self._start_tasks()
@@ -238,7 +241,8 @@ class Session:
             self._frame_id += 1
             observation = Observation(self._frame_id, stamp_ns, dict(images), state,
                                       self._instruction, self._epoch,
-                                      *self._outputs.plan_in_force(self.control, self.robot))
+                                      *self._outputs.plan_in_force(self.control, self.robot),
+                                      self.subtasks.current.text)
             try:
                 if self._host.observe(observation):
                     self._outputs.metrics.dropped_observations += 1
@@ -269,6 +273,7 @@ class Session:
                 return
             self._instruction = text
             self._void_chunks()
+            self.subtasks.forget(self._frame_id + 1)
 
     def change(self, control: ControlConfig, *, replan_hz: float) -> None:
         """Behave differently from now on, also in motion; the real-time priority stays."""
@@ -281,27 +286,22 @@ class Session:
 
     def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
         """Replace the standing tasks; running texts of removed ones end with CANCELLED."""
+        check_tasks(tasks, max_text_tokens=self.engine.max_text_tokens)
         with self._lock:
             self._tasks = tuple(tasks)
             if self.active:
                 self._start_tasks()
 
-    def ask(self, question: str, *, request_id: str = '', max_tokens: int = 0, priority: int = 5,
-            expiry_s: float | None = None, sampling: Sampling | None = None) -> str:
+    def ask(self, question: str, *, use_memory: bool = False, **options) -> str:
         """
         Ask about the next frame; returns the request id that its deltas carry.
 
-        Give a request_id to know it before the first delta can come. max_tokens 0: the
-        engine's max_text_tokens. Raises SessionError when not active.
+        options: those of Questions.request; give a request_id to know it before the first delta
+        can come. use_memory: facts about it go into the prompt. SessionError when not active.
         """
-        with self._lock:
-            self._num_asked += 1
-            request = LanguageRequest(
-                request_id or f'ask-{self._num_asked}', 'ask', f'\nQuestion: {question}\nAnswer:',
-                max_tokens or self.engine.max_text_tokens, priority, sampling or Sampling(),
-                expiry_s=expiry_s)
-            self.submit(request)
-            return request.request_id
+        request = self.questions.request(question, self._memory if use_memory else None, **options)
+        self.submit(request)
+        return request.request_id
 
     def submit(self, request: LanguageRequest) -> None:
         """
@@ -325,14 +325,12 @@ class Session:
             if self._host is not None:
                 self._host.cancel(request_id)
 
-    def recall(self, *, subject: str = '', relation: str = '', text: str = '', after_ns: int = 0,
-               before_ns: int = 0, history: bool = False, limit: int = 100) -> list[MemoryFact]:
-        """Look facts up, newest first; empty filters match everything (Recall.srv)."""
+    def recall(self, **filters) -> list[MemoryFact]:
+        """Look facts up, newest first (MemoryStore.recall); empty filters match everything."""
         memory = self._memory
         if memory is None:
             raise SessionError('the memory is not open; configure the session first')
-        return memory.recall(subject=subject, relation=relation, text=text, after_ns=after_ns,
-                             before_ns=before_ns, history=history, limit=limit)
+        return memory.recall(**filters)
 
     def stop(self, reason: str = 'operator') -> None:
         """Latch the stop: ticks answer STOPPED until resume()."""
@@ -383,13 +381,14 @@ class Session:
         return self.snapshot().summary()
 
     def _start_tasks(self) -> None:
-        self._outputs.set_tasks(self._tasks)
+        self.destinations.set_tasks(self._tasks)
         self._host.set_tasks(self._tasks)
 
     def _forget(self) -> None:
         """Make every frame, chunk and text so far void."""
         self._last_stamp_ns = 0
         self._void_chunks()
+        self.subtasks.forget(self._frame_id + 1)
         if self._host is not None:
             self._host.reset(self._epoch)
 

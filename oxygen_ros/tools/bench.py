@@ -32,6 +32,7 @@ from oxygen_ros.config import ConfigError
 from oxygen_ros.config.engine import POLICIES as ENGINE_POLICIES
 from oxygen_ros.config.engine import WEIGHTS
 from oxygen_ros.tools import bench_tick
+from oxygen_ros.tools import bench_words
 from oxygen_ros.tools.bench_machine import processor_name
 from oxygen_ros.tools.bench_plot import check_plot
 from oxygen_ros.tools.bench_plot import plot
@@ -41,6 +42,7 @@ from oxygen_ros.tools.bench_run import NUM_SLOTS
 from oxygen_ros.tools.bench_run import run_setting
 from oxygen_ros.tools.bench_run import Setting
 from oxygen_ros.tools.bench_run import VARIANTS
+from oxygen_ros.tools.tables import aligned
 
 EXIT_USAGE = 2
 POLICIES = (*ENGINE_POLICIES, *VARIANTS)
@@ -63,6 +65,7 @@ end as start are run first and not counted. Weights are random: the figures say 
 good.
 
 How late the control tick is beside the engine: oxygen bench tick --help
+What language costs the control tick, and its rhythm: oxygen bench words --help
 
 example: oxygen bench --model mid --tokens 30 --tokens-per-frame 6,1 --json bench.json
 """
@@ -87,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv[:1] == ['tick']:
         return bench_tick.main(argv[1:])
+    if argv[:1] == ['words']:
+        return bench_words.main(argv[1:])
     arguments = _parser().parse_args(argv)
     try:
         if arguments.plot:
@@ -106,10 +111,7 @@ def table(figures: dict[str, dict]) -> str:
     rows = [['policy', *(heading.rstrip() for heading in COLUMNS)]]
     for name, result in figures.items():
         rows.append([name, *(_cell(result[key], form) for key, form in COLUMNS.values())])
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return '\n'.join('  '.join(cell.ljust(width) if column == 0 else cell.rjust(width)
-                               for column, (cell, width) in enumerate(zip(row, widths)))
-                     for row in rows)
+    return aligned(rows)
 
 
 def speedups(figures: dict[str, dict], key: str = 'frame_ms_p50') -> dict[str, dict[str, float]]:

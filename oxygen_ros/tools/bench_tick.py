@@ -28,6 +28,7 @@ import numpy as np
 from oxygen_ros.config import ConfigError
 from oxygen_ros.policy.realtime import request_priority
 from oxygen_ros.tools.bench_plot import check_plot
+from oxygen_ros.tools.tables import aligned
 
 EPILOG = """
 Runs the same session with an engine that never rests, one way after another, each in a process of
@@ -126,9 +127,7 @@ def table(figures: dict[str, dict]) -> str:
         rows.append((way, str(figure['ticks']), str(figure['missed']),
                      *(f'{late[key]:.3f}' for key in ('p50', 'p99', 'p99.9', 'max')),
                      'yes' if figure['realtime_priority'] else 'no', str(figure['chunks'])))
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return '\n'.join('  '.join(cell.rjust(width) for cell, width in zip(row, widths))
-                     for row in rows)
+    return aligned(rows)
 
 
 def draw(results: dict[str, dict], file: Path, *, rate_hz: float) -> None:

@@ -100,3 +100,16 @@ def test_replacing_tasks_keeps_the_rhythm_of_those_that_stay():
     triggers.reset()
     request, = triggers.due(scene(), 6.0, lambda name: False)
     assert request.prompt == 'other'
+    # A new period counts at once, not after the old one.
+    triggers.set([replace(task, period_s=1.0)])
+    assert triggers.due(scene(), 6.1, lambda name: False)
+
+
+def test_a_prompt_may_name_the_instruction_and_a_subtask_is_no_change_of_it():
+    """Else a subtask on change would start itself anew by what it said."""
+    triggers = TaskTriggers([StandingTask('talk', 'Task: {instruction}', trigger='on_change')])
+    request, = triggers.due(scene(instruction='tidy  up'), 0.0, lambda name: False)
+    assert request.prompt == 'Task: tidy up'
+    told = replace(scene(instruction='tidy  up'), subtask='grasp the cup')
+    assert not triggers.due(told, 0.1, lambda name: False)
+    assert triggers.due(scene(instruction='stop'), 0.2, lambda name: False)

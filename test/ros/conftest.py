@@ -140,11 +140,11 @@ def caller(make_lasting_node):
 def running_node(tmp_path_factory, robot, heard):
     """Start a node with three language tasks and wait until it acts."""
     node = NodeProcess(tmp_path_factory.mktemp('node'), parameters={
-        'autostart': True, 'replan_hz': 5.0})
+        'autostart': True, 'replan_hz': 3.0})
     try:
-        node.wait_for_log('active: 50 commands per second', timeout_s=90)
+        node.wait_for_log('active: 50 commands per second', timeout_s=240)
         wait_until(lambda: heard.last('oxygen/deadline')
-                   and heard.last('oxygen/deadline').verdict == 'fresh', timeout_s=60)
+                   and heard.last('oxygen/deadline').verdict == 'fresh', timeout_s=120)
         yield node
     finally:
         node.kill()

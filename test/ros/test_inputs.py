@@ -233,6 +233,21 @@ def test_the_instruction_topic_reaches_the_session(bench):
     assert bench.recorder.instructions[-1] == 'stack the blocks'
 
 
+def test_an_instruction_that_comes_before_there_is_a_session_is_kept_for_it(bench):
+    bench.inputs.attach(None)
+    late = Recorder()
+    for text in ('first', 'newest'):
+        bench.instruct(text)
+    time.sleep(1.0)       # nothing tells when it has arrived: nobody is there yet
+    bench.inputs.attach(late)
+    wait_until(lambda: late.instructions)
+    assert late.instructions[-1] == 'newest'
+    again = Recorder()
+    bench.inputs.attach(again)
+    assert again.instructions == []       # it was for one session
+    bench.inputs.attach(bench.recorder)
+
+
 def test_an_exception_in_a_callback_is_told_with_its_traceback_and_the_next_message_works(bench):
     def fail(text):
         raise RuntimeError(f'cannot take {text}')

@@ -18,6 +18,7 @@ What cannot work is said in one line with a remedy, and the exit code is not 0.
 Pinned: parameters that YAML turned into another type (LCH-01), names nobody reads (LCH-02).
 """
 
+import json
 import sys
 
 import pytest
@@ -118,7 +119,9 @@ def test_numbers_and_quoted_text_are_taken_as_meant_and_unknown_names_are_told(t
         assert 'ros2 param list /robot1/left' in node.log
         assert node.stop() == 0
         assert 'Traceback' not in node.log
-        assert (tmp_path / 'given.json').is_file()       # the command line wins over parameters
+        # The command line wins over parameters; figures are whole though nothing was configured.
+        figures = json.loads((tmp_path / 'given.json').read_text())
+        assert figures['ticks'] == figures['facts'] == 0 and 'lateness_ms' in figures
         assert not node.json_file.exists()
     finally:
         node.kill()

@@ -139,6 +139,9 @@ def test_a_failed_configure_says_why_and_works_after_the_remedy(tmp_path, caller
         assert not change_state(caller, Transition.TRANSITION_CONFIGURE, name='mended')
         node.wait_for_log("unknown key 'triger'")
         tasks.write_text('narrate: {prompt: "Say: ", trigger: every_frame}\n')
+        assert not change_state(caller, Transition.TRANSITION_CONFIGURE, name='mended')
+        node.wait_for_log('narrate: max_tokens 16 is more than max_text_tokens 8')
+        tasks.write_text('narrate: {prompt: "Say: ", max_tokens: 8}\n')
         client = caller.create_client(ChangeState, 'mended/change_state')
         client.call_async(ChangeState.Request(
             transition=Transition(id=Transition.TRANSITION_CONFIGURE)))

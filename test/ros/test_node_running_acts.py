@@ -137,9 +137,15 @@ def test_a_question_can_be_cancelled(running_node, caller, heard):
     assert response.result.text.startswith(''.join(message.text for message in feedback))
 
 
-def test_an_empty_question_is_rejected(running_node, caller, heard):
-    goal, _ = ask(caller, heard, '  ')
-    assert not goal.accepted
+def test_a_question_that_cannot_be_answered_ends_at_once_and_says_why(
+        running_node, caller, heard):
+    for question, fields, words in (('  ', {}, 'is empty'),
+                                    ('what?', {'max_tokens': 9999}, 'max_text_tokens 64')):
+        goal, feedback = ask(caller, heard, question, **fields)
+        response = result_of(goal)
+        assert response.status == GoalStatus.STATUS_ABORTED
+        assert response.result.reason == 'refused' and words in response.result.detail
+        assert response.result.frame_id == 0
 
 
 def test_facts_are_published_kept_and_recalled(running_node, caller, heard):

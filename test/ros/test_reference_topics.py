@@ -25,7 +25,7 @@ TEXT = (Path(__file__).resolve().parents[2] / 'doc' / 'reference' / 'topics.md')
     encoding='utf-8')
 OF_EVERY_NODE = ('/parameter_events', '/rosout', '/tf', '/documented/transition_event')
 LIFECYCLE_AND_PARAMETERS = re.compile(
-    r'parameter|get_|set_|describe_|list_|change_state|type_description')
+    r'parameter|get_|set_logger|describe_|list_|change_state|type_description')
 
 
 def rows(heading: str) -> set[tuple[str, str]]:

@@ -92,7 +92,7 @@ class Listening(Recorder, Listener):
 
     def __init__(self):
         super().__init__()
-        self.facts, self.warnings = [], []
+        self.facts, self.warnings, self.sentences, self.subtasks = [], [], [], []
 
     def on_chunk(self, chunk):
         self.chunk(chunk)
@@ -105,6 +105,12 @@ class Listening(Recorder, Listener):
 
     def on_fact(self, fact):
         self.facts.append(fact)
+
+    def on_sentence(self, sentence):
+        self.sentences.append(sentence)
+
+    def on_subtask(self, subtask):
+        self.subtasks.append(subtask)
 
     def on_warning(self, text):
         self.warnings.append(text)

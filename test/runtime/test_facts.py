@@ -36,7 +36,14 @@ def read(*pieces, reason=EndReason.EOS):
 
 def test_a_line_is_split_and_trimmed():
     """Spaces around and inside do not matter."""
-    assert parse_fact('  red   cube |is| in the tray ') == ('red cube', 'is', 'in the tray')
+    assert parse_fact('  red   cube |is| in the tray ') == ('red cube', 'is', 'in the tray', None)
+
+
+def test_a_fourth_field_says_how_sure_the_text_is():
+    """It goes with the fact."""
+    facts, malformed = read('cup | is | here | 0.75\ncup | is | there | sure\ncup | is | up | 2')
+    assert [(fact.object, fact.confidence) for fact in facts] == [('here', 0.75)]
+    assert len(malformed) == 2
 
 
 @pytest.mark.parametrize('line', ['red cube is here', 'a | b', 'a | b | c | d', '| is | here',

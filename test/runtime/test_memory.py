@@ -14,6 +14,10 @@
 
 """The memory on disk: what holds, what was, and what a kill leaves."""
 
+from dataclasses import replace
+import json
+import os
+from pathlib import Path
 import sqlite3
 import subprocess
 import sys
@@ -22,10 +26,12 @@ import time
 import pytest
 from runtime_helpers import wait_until
 
-from oxygen_ros.runtime import memory
+from oxygen_ros.runtime import memory_file
 from oxygen_ros.runtime.memory import MemoryStore
-from oxygen_ros.runtime.memory import StoreError
+from oxygen_ros.runtime.memory_file import StoreError
 from oxygen_ros.types import MemoryFact
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def fact(subject, thing, *, stamp_ns=1, relation='is'):
@@ -71,9 +77,10 @@ def test_recall_filters(filled, filters, subjects):
     assert [found.subject for found in filled.recall(**filters)] == subjects
 
 
-def test_words_are_found_without_a_full_text_index(filled):
+def test_words_are_found_without_a_full_text_index(filled, monkeypatch):
     """Some SQLite builds have none."""
-    filled._has_search = False
+    monkeypatch.setattr(memory_file, 'has_search', lambda database: False)
+    assert filled.relevant('where is the blue cube?', limit=1)[0].subject == 'blue cube'
     assert [found.subject for found in filled.recall(text='TRAY blue')] == ['blue cube']
     assert filled.recall(text='100%_') == []
 
@@ -144,46 +151,68 @@ def test_files_that_cannot_be_used_are_refused_with_the_remedy(tmp_path):
     with pytest.raises(StoreError, match='writable'):
         MemoryStore('/proc/nowhere/facts.db')
     newer = sqlite3.connect(tmp_path / 'newer.db')
-    newer.execute(f'PRAGMA user_version = {memory.SCHEMA_VERSION + 1}')
+    newer.execute(f'PRAGMA user_version = {memory_file.SCHEMA_VERSION + 1}')
     newer.close()
     with pytest.raises(StoreError, match='newer'):
         MemoryStore(tmp_path / 'newer.db')
 
 
-_WRITER = """
-import sys
-from oxygen_ros.runtime.memory import MemoryStore
-from oxygen_ros.types import MemoryFact
-store = MemoryStore(sys.argv[1], on_fact=lambda fact: print(fact.fact_id, flush=True))
-number = 0
-while True:
-    number += 1
-    store.add(MemoryFact(f'cube {number % 7}', 'is', str(number), number, 1, 'memory-1'))
-    if number % 50 == 0:
-        import time
-        time.sleep(0.01)
-"""
+@pytest.mark.parametrize('question, first', [
+    ('where is the apple?', 'apple'), ('Where are my APPLES', 'apple'),
+    ('what is in the fridge?', 'apple'), ('is the blue cube there?', 'blue cube')])
+def test_facts_about_a_question_come_first(filled, question, first):
+    """Rare words count more than those that every fact has; what no longer holds is left out."""
+    facts = filled.relevant(question, limit=10)
+    assert facts[0].subject == first
+    assert len(facts) == 3 and not any(fact.superseded for fact in facts)
 
 
-def test_no_published_fact_is_lost_by_a_kill(tmp_path):
-    """SIGKILL in the middle of writing, again and again: the store opens, all told is there."""
-    path, told = tmp_path / 'facts.db', 0
-    for _ in range(5):
-        child = subprocess.Popen([sys.executable, '-c', _WRITER, str(path)],
-                                 stdout=subprocess.PIPE, text=True)
-        told = int(child.stdout.readline())
-        time.sleep(0.05)
-        child.kill()
-        for line in child.stdout:
-            if line.endswith('\n'):
-                told = int(line)
-        child.wait()
-        child.stdout.close()
-        database = sqlite3.connect(path)
-        assert database.execute('PRAGMA integrity_check').fetchone() == ('ok',)
-        assert database.execute('SELECT count(*) FROM facts WHERE fact_id <= ?',
-                                (told,)).fetchone() == (told,)
-        holding = database.execute('SELECT count(*), count(DISTINCT subject) FROM facts '
-                                   'WHERE superseded = 0').fetchone()
-        assert holding[0] == holding[1]
-        database.close()
+@pytest.mark.parametrize('question', ['', '???', '" OR NOT (', 'something else entirely'])
+def test_without_a_match_the_newest_facts_come_first(filled, question):
+    """Whatever the question holds."""
+    assert [fact.subject for fact in filled.relevant(question, limit=2)] == ['apple', 'Red Cube']
+
+
+def test_a_file_of_the_first_version_is_brought_up_to_date(tmp_path):
+    """With its facts, which are found by other forms of their words from then on."""
+    path = tmp_path / 'facts.db'
+    old = sqlite3.connect(path)
+    old.executescript(memory_file._SCHEMA.replace(',\n    confidence REAL', '') + """
+CREATE VIRTUAL TABLE facts_text USING fts5
+    (subject, relation, object, content='facts', content_rowid='fact_id');
+CREATE TRIGGER facts_added AFTER INSERT ON facts BEGIN
+    INSERT INTO facts_text (rowid, subject, relation, object)
+    VALUES (new.fact_id, new.subject, new.relation, new.object);
+END;
+INSERT INTO facts VALUES (1, 'apple', 'is', 'here', 5, 1, 'memory-1', 0);
+PRAGMA user_version = 1;""")
+    old.close()
+    store = MemoryStore(path)
+    assert [(found.subject, found.confidence) for found in store.recall(text='apples')] == [
+        ('apple', None)]
+    store.add(replace(fact('cup', 'there'), confidence=0.5))
+    wait_until(lambda: [found.confidence for found in store.recall(subject='cup')] == [0.5])
+    store.close()
+
+
+def test_two_stores_on_one_file_are_refused(tmp_path):
+    """Two robots would mix up what they know; a closed store leaves the file free."""
+    store = MemoryStore(tmp_path / 'facts.db')
+    with pytest.raises(StoreError, match='in use by another node'):
+        MemoryStore(tmp_path / 'facts.db')
+    store.add(fact('cup', 'here'))
+    wait_until(lambda: store.recall())
+    store.close()
+    MemoryStore(tmp_path / 'facts.db').close()
+
+
+def test_no_published_fact_is_lost_by_fifty_kills(tmp_path):
+    """SIGKILL in the middle of writing: the store opens, all that was told is there."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name('memory_kills.py')),
+         str(tmp_path / 'facts.db'), '--kills', '50'],
+        cwd=ROOT, env={**os.environ, 'PYTHONPATH': str(ROOT)},
+        capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert result['kills'] == 50 and result['facts'] > 100 and not result['wrong']

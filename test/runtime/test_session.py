@@ -51,9 +51,9 @@ def make_session(robot, scripted):
 
     def make(*, profile=robot, checkpoint='scripted', tasks=(), configure=True, **options):
         listener = options.pop('listener', None) or Listening()
-        session = Session(profile, ControlConfig(), EngineConfig(checkpoint=checkpoint), tasks,
-                          listener=listener, node_clock_ns=time.time_ns, supervision=QUICK,
-                          **options)
+        session = Session(profile, ControlConfig(), EngineConfig(
+            checkpoint=checkpoint, max_text_tokens=1000), tasks, listener=listener,
+                          node_clock_ns=time.time_ns, supervision=QUICK, **options)
         sessions.append(session)
         if configure:
             session.configure()
