@@ -66,6 +66,7 @@ good.
 
 How late the control tick is beside the engine: oxygen bench tick --help
 What language costs the control tick, and its rhythm: oxygen bench words --help
+Whether what was seen is remembered and recalled: oxygen bench recall --help
 
 example: oxygen bench --model mid --tokens 30 --tokens-per-frame 6,1 --json bench.json
 """
@@ -90,6 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = list(sys.argv[1:] if argv is None else argv)
     if argv[:1] == ['tick']:
         return bench_tick.main(argv[1:])
+    if argv[:1] == ['recall']:
+        from oxygen_ros.tools import bench_recall  # needs the simulator
+        return bench_recall.main(argv[1:])
     if argv[:1] == ['words']:
         return bench_words.main(argv[1:])
     arguments = _parser().parse_args(argv)

@@ -12,7 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""What a text says at its end, and what its prompt holds besides the question."""
+"""
+What a text says at its end, and what its prompt holds besides the question.
+
+Pins LNG-08 (over-long prompt) for questions.
+"""
 
 from dataclasses import replace
 
@@ -20,9 +24,11 @@ from engine_bench import Bench
 from engine_bench import endless_policy
 from engine_bench import request
 from engine_bench import tiny_policy
+import pytest
 
 from oxygen_ros.config.prompts import memory_prompt
 from oxygen_ros.config.prompts import question_prompt
+from oxygen_ros.types import EndReason
 
 
 def test_the_final_piece_repeats_the_whole_text_however_it_ended():
@@ -62,3 +68,16 @@ def test_facts_go_into_the_prompt_as_far_as_their_tokens_allow():
     assert bench.deltas['none'][-1].facts == ()
     assert bench.texts['none'] == bench.texts['plain'] != bench.texts['asked']
     bench.engine.idle_check()
+
+
+@pytest.mark.parametrize(('num_words', 'is_refused'), [(0, False), (150, False), (5000, True)])
+def test_a_long_question_is_answered_or_refused_with_both_numbers(num_words, is_refused):
+    """LNG-08: never cut, never a crash; the frame's action and other texts go on."""
+    bench = Bench(num_texts=2, steps=5)
+    bench.step(1, request('long', question_prompt('word ' * num_words), 4),
+               request('short', max_tokens=4))
+    bench.drain()
+    assert bench.texts['short'][1] is not EndReason.REFUSED
+    assert (bench.texts['long'][1] is EndReason.REFUSED) == is_refused
+    assert not is_refused or 'KV rows, the pool has' in bench.deltas['long'][-1].detail
+    assert 1 in bench.chunks

@@ -30,7 +30,7 @@ LIFECYCLE_AND_PARAMETERS = re.compile(
 
 def rows(heading: str) -> set[tuple[str, str]]:
     """Return (full name, type) of the table below a heading, for a node without namespace."""
-    section = TEXT.split(f'## {heading}')[1].split('\n## ')[0]
+    section = TEXT.split(f'## {heading}')[1].split('\n##')[0]
     return {(name.replace('~', '/documented') if name[0] in '~/' else f'/{name}', kind.split()[0])
             for name, kind in re.findall(r'^\| `(.+?)` \| (.+?) \|', section, re.M)
             if not name.startswith('<')}
