@@ -39,3 +39,27 @@ from pkgutil import extend_path
 __path__ = extend_path(__path__, __name__)
 
 __version__ = '0.1.0'
+
+
+def load_policy(path, dtype='float32', device='cpu', **options):
+    """
+    Load a checkpoint to use the model without ROS; needs torch and transformers.
+
+    path: a directory in openpi's or LeRobot's layout, or a hub id. dtype: 'float32', 'bfloat16',
+    'float16' (GPU) or 'int8' (CPU). device: 'cpu' or 'cuda'. Options, all with a default:
+
+    - robot: name, path or RobotProfile. States and actions are then in the units of that robot;
+      without it they are those of the data that the checkpoint was trained on.
+    - asset_id: whose statistics, where an openpi checkpoint has those of several robots.
+    - tokenizer: file, folder or hub id, where it is not beside the weights.
+    - num_steps: of the action head, 10.
+    - on_progress: called with a line of text per stage; without it a terminal shows a bar.
+
+    Returns a policy with `act(images, state, instruction, noise=None)` and
+    `speak(images, state, prompt, max_tokens)`; doc/reference/load_policy.md has an example.
+    Raises oxygen_ros.config.ConfigError, which names what is wrong and the remedy.
+    """
+    # Imported here: the process with the control timer imports this package and must stay small.
+    from oxygen_ros.checkpoint.standalone import load_policy as load
+
+    return load(path, dtype=dtype, device=device, **options)

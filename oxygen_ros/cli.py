@@ -31,6 +31,8 @@ COMMANDS = {
     'tasks': ('oxygen_ros.ros.tasks_client', 'show and change the standing tasks of a node'),
     'subtask': ('oxygen_ros.ros.subtask_client', 'hold, replace or release the present subtask'),
     'memory': ('oxygen_ros.tools.memory', 'look into the memory file of a node'),
+    'inspect': ('oxygen_ros.tools.inspect_checkpoint',
+                'say what a checkpoint is and what is missing to run it'),
     'bench': ('oxygen_ros.tools.bench', 'measure the engine on this machine'),
     'plot': ('oxygen_ros.tools.plot', 'draw lateness and verdicts of a tick trace'),
     'doctor': ('oxygen_ros.tools.doctor', 'say what is missing or slow on this machine'),

@@ -13,6 +13,7 @@
 # limitations under the License.
 """A model ready to run: weights, tokenizer, and the way from robot units to model units."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +37,8 @@ class ModelInputs:
 
     images: torch.Tensor          # cpu float32 [n, 3, size, size] in [-1, 1], n may be 0
     slots: tuple[str, ...]        # camera slot of each picture
-    token_ids: tuple[int, ...]    # task and state
+    prompt: str                   # task and state
+    token_ids: tuple[int, ...]    # of the prompt
     num_image_rows: int           # prefix rows before the tokens
 
     @property
@@ -84,14 +86,22 @@ class LoadedPolicy:
 
     def prepare(self, observation: Observation, robot: RobotProfile) -> ModelInputs:
         """Return the inputs of one observation."""
-        slots = tuple(slot for slot in self.cameras if slot in observation.images)
-        images = prepare_images([observation.images[slot] for slot in slots], self.image_size,
-                                antialias=self.antialias)
         state = action_space(robot).model_state(observation.state)
-        bins = state_bins(self.normalisation.state.normalise(state))
+        return self.inputs(observation.images, self.bins(state), observation.prompt)
+
+    def bins(self, state: NDArray) -> list[int]:
+        """Return the bins of a model state, before normalisation."""
+        return state_bins(self.normalisation.state.normalise(state))
+
+    def inputs(self, images: Mapping[str, NDArray[np.uint8]], bins: list[int],
+               task: str) -> ModelInputs:
+        """Return the model's inputs for pictures [height, width, 3] by camera slot."""
+        slots = tuple(slot for slot in self.cameras if slot in images)
+        prompt, token_ids = self.prompt.build(task, bins)
         return ModelInputs(
-            images=images, slots=slots,
-            token_ids=tuple(self.prompt.ids(observation.prompt, bins)),
+            images=prepare_images([images[slot] for slot in slots], self.image_size,
+                                  antialias=self.antialias),
+            slots=slots, prompt=prompt, token_ids=tuple(token_ids),
             num_image_rows=len(slots) * self.model.architecture.vision.num_tokens)
 
     def robot_actions(self, model_actions: torch.Tensor | NDArray[np.float32],

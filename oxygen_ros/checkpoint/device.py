@@ -20,10 +20,13 @@ import torch
 
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import EngineConfig
+from oxygen_ros.models.architecture import Architecture
 from oxygen_ros.models.pi05 import Pi05
 
 WORKSPACE_BYTES = 500_000_000   # pictures, activations and libraries while a model runs
 _CGROUP = Path('/sys/fs/cgroup')
+_DTYPES = {'float32': torch.float32, 'bfloat16': torch.bfloat16, 'float16': torch.float16,
+           'int8': torch.float32}   # int8 is made from float32 after loading
 
 
 def torch_dtype(config: EngineConfig) -> torch.dtype:
@@ -36,21 +39,21 @@ def torch_dtype(config: EngineConfig) -> torch.dtype:
             not torch.cuda.is_bf16_supported()):
         raise ConfigError(f'weights is bfloat16, which {torch.cuda.get_device_name(device)} '
                           "cannot compute; choose 'float16'")
-    return {'bfloat16': torch.bfloat16, 'float16': torch.float16}.get(config.weights,
-                                                                      torch.float32)
+    return _DTYPES[config.weights]
 
 
-def require_memory(model: Pi05, device: str, *, name: str) -> None:
-    """
-    Raise ConfigError, saying what it needs, if a model will not fit on its device.
+def weight_bytes(architecture: Architecture, weights: str) -> int:
+    """Return the memory a model's weights take in one precision, while it loads."""
+    model = Pi05.empty(architecture, dtype=_DTYPES[weights], device='meta')
+    return sum(weight.numel() * weight.element_size() for weight in model.parameters())
 
-    `model` lies on the meta device, in its final precision.
-    """
-    needed = WORKSPACE_BYTES + sum(
-        weight.numel() * weight.element_size() for weight in model.parameters())
-    free = free_bytes(torch.device(device))
+
+def require_memory(architecture: Architecture, config: EngineConfig, *, name: str) -> None:
+    """Raise ConfigError, saying what it needs, if a model will not fit on its device."""
+    needed = WORKSPACE_BYTES + weight_bytes(architecture, config.weights)
+    free = free_bytes(torch.device(config.device))
     if needed > free:
-        raise ConfigError(f'{name} needs {needed / 1e9:.1f} GB of memory on {device} and '
+        raise ConfigError(f'{name} needs {needed / 1e9:.1f} GB of memory on {config.device} and '
                           f'{free / 1e9:.1f} GB are free; end other programs, choose weights of '
                           'lower precision, or another device')
 

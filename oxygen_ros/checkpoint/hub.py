@@ -42,13 +42,14 @@ def fetch_checkpoint(repository: str) -> Path:
 def fetch_tokenizer(repository: str, names: Sequence[str]) -> Path:
     """Return the first of these files that a repository has."""
     def get(hub, **options: Any) -> str:
-        errors = []
-        for name in names:
+        for name in names[:-1]:
             try:
                 return hub.hf_hub_download(repository, name, **options)
-            except Exception as error:   # the last one is reported
-                errors.append(error)
-        raise errors[-1]
+            except hub.errors.EntryNotFoundError as error:
+                # Without a connection every name would cost its own time-out.
+                if not options and isinstance(error, hub.errors.LocalEntryNotFoundError):
+                    raise
+        return hub.hf_hub_download(repository, names[-1], **options)
     return Path(_cached_or_fetched(
         f'tokenizer {repository}', get,
         'copy tokenizer.json or a sentencepiece .model into the checkpoint directory, or set '

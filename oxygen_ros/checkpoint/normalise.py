@@ -51,6 +51,11 @@ class Normaliser:
         """Number of entries."""
         return len(self.offset)
 
+    @property
+    def used_size(self) -> int:
+        """Number of entries without those at the end that pad the model's width (all 0)."""
+        return _without_padding(self.offset, self.divisor)
+
     def normalise(self, values: NDArray) -> NDArray:
         """Return model units for robot units [..., size]."""
         scaled = (np.asarray(values, self.dtype) - self.offset) / self.divisor
@@ -69,12 +74,10 @@ class Normaliser:
 
         Raises ConfigError when the statistics are of something with another number of entries.
         """
-        padding = slice(size, None)
-        if self.size < size or np.any(self.offset[padding]) or np.any(
-                np.abs(self.divisor[padding]) > TINY_RANGE):
-            raise ConfigError(f'the checkpoint has statistics of {self.size} {what} entries, the '
-                              f'robot profile has {size}; they are of another robot: choose the '
-                              'profile (or asset_id) that belongs to the checkpoint')
+        if self.size < size or self.used_size > size:
+            raise ConfigError(f'the checkpoint has statistics of {self.used_size} {what} entries, '
+                              f'the robot profile has {size}; they are of another robot: choose '
+                              'the profile (or asset_id) that belongs to the checkpoint')
         return Normaliser(self.mode, self.offset[:size], self.divisor[:size],
                           self.multiplier[:size], self.dtype)
 
@@ -144,11 +147,14 @@ def read_pair(mode: str, statistics: Mapping[str, NDArray], *, where: str,
     if (spread < 0).any():
         raise ConfigError(f'{where}: entry {int(np.argmax(spread < 0))} has a negative range; '
                           'the file is damaged')
-    # Zeros at the end pad the statistics to the model's width.
-    used = len(spread) - int(np.argmax((np.abs(spread) + np.abs(first))[::-1] > 0))
-    tiny = np.flatnonzero(spread[:used] < TINY_RANGE)
+    tiny = np.flatnonzero(spread[:_without_padding(first, spread)] < TINY_RANGE)
     if tiny.size:
         _logger.warning('%s: entries %s hardly moved in the training data (range below %g); what '
                         'the model does with them on a moving robot is arbitrary',
                         where, ', '.join(map(str, tiny)), TINY_RANGE)
     return first, second
+
+
+def _without_padding(offset: NDArray, spread: NDArray) -> int:
+    used = np.flatnonzero((offset != 0) | (spread > TINY_RANGE))
+    return int(used[-1]) + 1 if used.size else 0

@@ -60,6 +60,10 @@ class PromptBuilder:
         """Return the ids of the prompt, with begin token and at most max_tokens long."""
         return self.build(task, bins)[1]
 
+    def verbatim(self, text: str) -> list[int]:
+        """Return the ids of a text as it stands, with begin token."""
+        return [self.tokenizer.bos_id] + self.tokenizer.encode(text)
+
     def build(self, task: str, bins: list[int]) -> tuple[str, list[int]]:
         """
         Return text and ids of the prompt.

@@ -31,7 +31,6 @@ from oxygen_ros.checkpoint.weights import load_weights
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import EngineConfig
 from oxygen_ros.config import RobotProfile
-from oxygen_ros.models.architecture import Architecture
 from oxygen_ros.models.pi05 import Pi05
 from oxygen_ros.spaces import action_space
 
@@ -40,14 +39,19 @@ RELATIVE_SPACES = ('joint_delta',)
 _logger = logging.getLogger(__name__)
 
 
-def load_trained(checkpoint: str, config: EngineConfig, robot: RobotProfile,
+def load_trained(checkpoint: str, config: EngineConfig, robot: RobotProfile | None,
                  on_progress: Callable[[str], None]) -> LoadedPolicy:
-    """Load a directory or hub id; ConfigError names what is wrong and the remedy."""
-    description = describe(find(checkpoint), asset_id=config.asset_id or robot.asset_id)
+    """
+    Load a directory or hub id; ConfigError names what is wrong and the remedy.
+
+    Without a robot, states and actions are those of the data the checkpoint was trained on.
+    """
+    asset_id = config.asset_id or (robot.asset_id if robot else '')
+    description = describe(find(checkpoint), asset_id=asset_id)
     if description.problems:
         raise ConfigError('; '.join(description.problems))
     prompt = open_prompt(description, config.tokenizer)
-    normalisation = fit_robot(description, robot)
+    normalisation = fit_robot(description, robot) if robot else fit_data(description)
     model = load_model(description, config, on_progress)
     return LoadedPolicy(
         name=checkpoint, trained=True, model=model, prompt=prompt, normalisation=normalisation,
@@ -89,15 +93,23 @@ def fit_robot(description: Description, robot: RobotProfile) -> Normalisation:
                    actions=normalisation.actions.cut_to(space.action_size, what='action'))
 
 
+def fit_data(description: Description) -> Normalisation:
+    """Return the statistics as they are, without padding."""
+    if description.relative_actions:
+        raise ConfigError(f'{description.directory} was trained with actions relative to the '
+                          'state; give the robot, whose profile says for which joints')
+    state, actions = description.normalisation.state, description.normalisation.actions
+    return replace(description.normalisation, state=state.cut_to(state.used_size, what='state'),
+                   actions=actions.cut_to(actions.used_size, what='action'))
+
+
 def load_model(description: Description, config: EngineConfig,
                on_progress: Callable[[str], None]) -> Pi05:
     """Return the model with its weights, laid out for speed."""
-    architecture: Architecture = description.architecture
-    dtype, path = torch_dtype(config), description.directory / WEIGHTS
-    require_memory(Pi05.empty(architecture, dtype=dtype, device='meta'), config.device,
-                   name=str(description.directory))
-    model = Pi05.empty(architecture, dtype=dtype, device=config.device)
-    load_weights(model, path, on_progress)
+    dtype = torch_dtype(config)
+    require_memory(description.architecture, config, name=str(description.directory))
+    model = Pi05.empty(description.architecture, dtype=dtype, device=config.device)
+    load_weights(model, description.directory / WEIGHTS, on_progress)
     on_progress('preparing the weights for this machine')
     model.optimize(num_steps=config.num_denoise_steps, weights=config.weights)
     return model

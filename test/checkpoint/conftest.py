@@ -73,6 +73,12 @@ def openpi_cases():
 
 
 @pytest.fixture(scope='session')
+def language_cases():
+    """Return the golden texts by id."""
+    return cases_of('language_cases.json')
+
+
+@pytest.fixture(scope='session')
 def asset_ids():
     """Return robot -> asset id."""
     return json.loads((DATA / 'openpi_cases.json').read_text(encoding='utf-8'))['robots']
