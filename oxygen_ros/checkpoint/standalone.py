@@ -77,6 +77,12 @@ class Policy:
         return self._loaded.horizon
 
     @property
+    def state_size(self) -> int:
+        """Numbers in the state."""
+        return (self._loaded.normalisation.state.size if self._robot is None
+                else len(self._robot.joints))
+
+    @property
     def action_dim(self) -> int:
         """Columns of model_actions and of noise."""
         return self._loaded.action_dim
@@ -172,15 +178,10 @@ class Policy:
                                  'give uint8 [height, width, 3] RGB')
 
     def _bins(self, state: NDArray) -> list[int]:
-        if self._robot is not None:
-            if state.shape != (len(self._robot.joints),):
-                raise ValueError(f'the state is {list(state.shape)}; give '
-                                 f'[{len(self._robot.joints)}]')
-            return self._loaded.bins(action_space(self._robot).model_state(state))
-        size = self._loaded.normalisation.state.size
-        if state.shape != (size,):
-            raise ValueError(f'the state is {list(state.shape)}; give [{size}]')
-        return self._loaded.bins(state)
+        if state.shape != (self.state_size,):
+            raise ValueError(f'the state is {list(state.shape)}; give [{self.state_size}]')
+        return self._loaded.bins(state if self._robot is None
+                                 else action_space(self._robot).model_state(state))
 
     def _to_robot(self, actions: NDArray, state: NDArray) -> NDArray[np.float32]:
         normaliser = self._loaded.normalisation.actions
