@@ -14,15 +14,20 @@
 # limitations under the License.
 
 """
-Writes doc/reference/parameters.md and doc/reference/messages.md from the code.
+Writes parameters.md, messages.md and cli.md in doc/reference/ from the code.
 
-    .venv/bin/python scripts/generate_reference.py
+    PYTHONPATH=. .venv/bin/python scripts/generate_reference.py
 
 test/test_reference.py fails when the files are not current.
 """
 
+import argparse
+from importlib import import_module
 from pathlib import Path
+import signal
+from unittest import mock
 
+from oxygen_ros.cli import COMMANDS
 from oxygen_ros.config import load_robot
 from oxygen_ros.ros import parameters as declared
 from oxygen_ros.ros.parameters import LIVE
@@ -76,7 +81,66 @@ def messages_page() -> str:
     return '\n'.join(lines)
 
 
-PAGES = {'parameters.md': parameters_page, 'messages.md': messages_page}
+# Commands within a command that have a module of their own: words -> module.
+INNER = {'bench tick': 'oxygen_ros.tools.bench_tick'}
+
+
+def parser_of(module: str) -> argparse.ArgumentParser:
+    """Return the parser of a command: the one that would print its help."""
+    found = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with mock.patch.object(argparse.ArgumentParser, 'print_help',
+                               lambda parser: found.append(parser)):
+            import_module(module).main(['--help'])
+    except SystemExit:
+        pass
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return found[0]
+
+
+def options_of(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the arguments of a command as rows of a table, those of its verbs behind it."""
+    # Not argparse's own layout of the help: that differs from one Python to the next.
+    rows, verbs = [], []
+    for action in parser._actions:
+        if isinstance(action, argparse._HelpAction):
+            continue
+        if isinstance(action, argparse._SubParsersAction):
+            verbs += [(choice.dest, choice.help, action.choices[choice.dest])
+                      for choice in action._choices_actions]
+            continue
+        value = action.metavar or (action.dest.upper() if action.nargs != 0 else '')
+        if action.choices and not action.metavar:
+            value = '{' + ','.join(map(str, action.choices)) + '}'
+        name = ', '.join(f'`{name} {value}`' if value else f'`{name}`'
+                         for name in action.option_strings) or f'`{value}`'
+        text = parser._get_formatter()._expand_help(action) if action.help else ''
+        rows.append('| ' + name.replace('|', '\\|') + f' | {" ".join(text.split())} |')
+    lines = ['', '| argument | what it does |', '|---|---|', *rows] if rows else []
+    for name, text, verb in verbs:
+        lines += ['', f'### {parser.prog} {name}', '', f'{text[0].upper()}{text[1:]}.',
+                  *options_of(verb)]
+    return lines
+
+
+def cli_page() -> str:
+    """Return the page about the command line."""
+    lines = [NOTE, '# The command line', '',
+             'On a robot: `ros2 run oxygen_ros oxygen COMMAND`. Arguments behind `--ros-args` are '
+             'those of any ROS 2 node.']
+    commands = {name: module for name, (module, _) in COMMANDS.items()}
+    for name, module in {**commands, **INNER}.items():
+        parser = parser_of(module)
+        lines += ['', f'## oxygen {name}', '', parser.description, *options_of(parser)]
+        if parser.epilog:
+            lines += ['', '```', parser.epilog.strip(), '```']
+    return '\n'.join([*lines, ''])
+
+
+PAGES = {'parameters.md': parameters_page, 'messages.md': messages_page, 'cli.md': cli_page}
 
 if __name__ == '__main__':
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,7 @@ def load_generator():
     return module
 
 
-@pytest.mark.parametrize('name', ['parameters.md', 'messages.md'])
+@pytest.mark.parametrize('name', ['parameters.md', 'messages.md', 'cli.md'])
 def test_generated_page_is_current(name):
     page = load_generator().PAGES[name]()
     assert (ROOT / 'doc' / 'reference' / name).read_text(encoding='utf-8') == page, \
