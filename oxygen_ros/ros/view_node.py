@@ -24,7 +24,6 @@ from importlib import import_module
 import threading
 import time
 
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.node import NodeNameNonExistentError
@@ -62,10 +61,12 @@ class ViewNode(Node):
         self._watched = (node_name, namespace or '/')
         self.watched_name = f'{namespace}/{node_name}'
         self._feed = make_feed(self.watched_name)
-        self._subscriptions_by_topic: dict[str, tuple[Channel, object]] = {}
+        # topic -> what it is, the QoS asked for, subscriptions
+        self._listening: dict[str, tuple[Channel, tuple[QoSProfile, ...], list]] = {}
+        self._asked: set[bytes] = set()      # publishers that told what they said before
         self._stop = self.create_client(Trigger, f'{self.watched_name}/stop')
         self._add(Channel(channels.DIAGNOSTICS, channels.DIAGNOSTICS, '/diagnostics',
-                          'diagnostic_msgs/msg/DiagnosticArray'), DiagnosticArray)
+                          'diagnostic_msgs/msg/DiagnosticArray'), (qos.stream(depth=10),))
 
     def run(self, stopping: threading.Event, is_watched: Callable[[], bool], *,
             seconds: float = 0.0) -> None:
@@ -103,14 +104,15 @@ class ViewNode(Node):
     def _look(self, watched: bool) -> None:
         """Subscribe to what is new on the graph, and to the heavy topics only while watched."""
         for channel in self._channels():
-            if channel.topic not in self._subscriptions_by_topic and (
-                    watched or channel.kind in _LIGHT):
-                self._add(channel, message_class(channel.type))
+            if watched or channel.kind in _LIGHT:
+                profiles = self._profiles(channel)
+                if self._listening.get(channel.topic, (None, None))[1] != profiles:
+                    self._drop(channel.topic)      # publishers that came later offer otherwise
+                    self._add(channel, profiles)
         if not watched:
-            for topic, (channel, subscription) in list(self._subscriptions_by_topic.items()):
+            for topic, (channel, *_) in list(self._listening.items()):
                 if channel.kind not in _LIGHT:
-                    self.destroy_subscription(subscription)
-                    del self._subscriptions_by_topic[topic]
+                    self._drop(topic)
                     self._feed.forget_rates()
 
     def _channels(self) -> list[Channel]:
@@ -127,28 +129,39 @@ class ViewNode(Node):
         # It subscribes to other robots' sensors only by mistake, and /diagnostics has its place.
         return [channel for channel in found if channel.kind != channels.DIAGNOSTICS]
 
-    def _add(self, channel: Channel, kind) -> None:
+    def _add(self, channel: Channel, profiles: tuple[QoSProfile, ...]) -> None:
+        kind = message_class(channel.type)
+
         def on_message(data: bytes) -> None:
             if self._feed.arrived(channel):
                 self._feed.take(channel, deserialize_message(data, kind))
 
-        subscription = self.create_subscription(
-            kind, channel.topic, on_message, self._profile(channel), raw=True)
-        self._subscriptions_by_topic[channel.topic] = channel, subscription
+        # Publishers that do not match in QoS are the node's matter, and it says so.
+        silent = qos.SubscriptionEventCallbacks(use_default_callbacks=False)
+        self._listening[channel.topic] = channel, profiles, [
+            self.create_subscription(kind, channel.topic, on_message, profile, raw=True,
+                                     event_callbacks=silent) for profile in profiles]
 
-    def _profile(self, channel: Channel) -> QoSProfile:
+    def _drop(self, topic: str) -> None:
+        for subscription in self._listening.pop(topic, (None, None, ()))[2]:
+            self.destroy_subscription(subscription)
+
+    def _profiles(self, channel: Channel) -> tuple[QoSProfile, ...]:
         """Ask for as much as the publishers offer, no more, or nothing would come."""
-        offered = [info.qos_profile for info in self.get_publishers_info_by_topic(channel.topic)]
+        offered = self.get_publishers_info_by_topic(channel.topic)
         if channel.kind == channels.CAMERA:
             # Large pictures get through only if lost parts are repeated.
             reliable = offered and all(
-                profile.reliability == ReliabilityPolicy.RELIABLE for profile in offered)
-            return qos.camera('reliable' if reliable else 'best_effort')
+                info.qos_profile.reliability == ReliabilityPolicy.RELIABLE for info in offered)
+            return (qos.camera('reliable' if reliable else 'best_effort'),)
         if channel.kind == channels.INSTRUCTION:
-            latched = offered and all(
-                profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in offered)
-            return qos.latched() if latched else qos.status()
-        return _QOS.get(channel.kind, qos.stream(depth=1))
+            # Who keeps what was said before is asked for it once; asking on would make every
+            # publisher that keeps nothing warn about it.
+            keeping = {bytes(info.endpoint_gid) for info in offered
+                       if info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL}
+            news, self._asked = keeping - self._asked, self._asked | keeping
+            return (qos.latched(), qos.status()) if news else (qos.status(),)
+        return (_QOS.get(channel.kind, qos.stream(depth=1)),)
 
 
 def message_class(name: str) -> type:

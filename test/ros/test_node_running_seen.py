@@ -33,7 +33,10 @@ from ros_helpers import call
 from ros_helpers import ROOT
 from ros_helpers import verdict
 from ros_helpers import wait_until
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
+
+from oxygen_ros.ros import qos
 
 START_S = 60.0
 
@@ -96,6 +99,15 @@ def test_page_gets_everything_the_node_uses_and_says(port):
             kinds |= {sample['kind'] for sample in update.get('samples', ())}
             tasks |= {piece['task'] for piece in update.get('pieces', ())}
     assert tasks
+
+
+def test_instruction_that_was_given_before_is_shown(port, caller):
+    latched = caller.create_publisher(String, 'instruction', qos.latched())
+    latched.publish(String(data='pick up the green cube'))
+    with Stream(port) as stream:
+        values = stream.until(lambda update: 'instruction' in update.get('values', {}))['values']
+    assert values['instruction']['value'] == 'pick up the green cube'
+    caller.destroy_publisher(latched)
 
 
 def test_timeline_of_a_cycle_is_in_order(port):

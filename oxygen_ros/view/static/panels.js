@@ -2,7 +2,7 @@
 
 const STOPPED_AFTER_S = 1.0;     // a camera without a new picture for this long
 const ABSENT_AFTER_S = 3.5;      // a node reports once a second
-const TEXTS_SHOWN = 4;
+const TEXTS_SHOWN = 3;
 const ENGINE_STATES = ['starting', 'ready', 'hung', 'restarting', 'stopped', 'failed'];
 const LEVELS = ['good', 'warn', 'bad', 'idle'];
 
