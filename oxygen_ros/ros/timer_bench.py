@@ -68,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     executor.shutdown()
     rclpy.try_shutdown()
     sys.stdout.write(json.dumps({
+        'start_ns': start_ns, 'indices': indices,
         'lateness_us': [round(value / 1e3, 1) for value in lateness_ns],
         'missed': max(0, num_grid_points - len(set(indices))), 'realtime_priority': False,
         'chunks': summary['chunks'], 'verdicts': summary['verdicts']}) + '\n')

@@ -46,10 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
                           rate_hz=arguments.rate)
     rehearsal.start()
     lateness_ns: list[int] = []
+    indices: list[int] = []
 
     def tick(index: int, late_ns: int) -> None:
         rehearsal.session.tick(index, late_ns)
         lateness_ns.append(late_ns)
+        indices.append(index)
 
     ticker = Ticker(arguments.rate, tick, realtime_priority=priority)
     ticker.start()
@@ -59,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ticker.stop()
     summary = rehearsal.stop()
     print(json.dumps({
+        'start_ns': ticker.start_ns, 'indices': indices,
         'lateness_us': [round(value / 1e3, 1) for value in lateness_ns],
         'missed': ticker.num_missed, 'realtime_priority': ticker.is_realtime,
         'chunks': summary['chunks'], 'verdicts': summary['verdicts']}))
