@@ -21,7 +21,6 @@ _on_tick: Session.tick -> CommandPublisher.
 """
 
 from collections.abc import Mapping
-from collections.abc import Sequence
 import threading
 from types import MappingProxyType
 
@@ -33,7 +32,6 @@ from rclpy.lifecycle import TransitionCallbackReturn
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
-from oxygen_ros.config import StandingTask
 from oxygen_ros.policy import Ticker
 from oxygen_ros.policy.priority import favour_threads
 from oxygen_ros.ros.ask import AskServer
@@ -107,9 +105,10 @@ class OxygenNode(LifecycleNode):
                 if self._is_closing:
                     return TransitionCallbackReturn.FAILURE
                 self._session = session
-            self._set_words(session, settings.tasks)
             self._status.attach(session)      # says what a long load is at
             session.configure()
+            self._set_words(session)
+            self._streams.publish_tasks(session.tasks)
         except (ConfigError, SessionError) as error:
             if not self._is_closing:
                 self.get_logger().error(f'cannot configure: {error}')
@@ -215,6 +214,7 @@ class OxygenNode(LifecycleNode):
         self._attach(None)
         if session is not None:
             session.close()
+            self._streams.publish_tasks(())
             self._summary = session.summary()
 
     def _failed(self, what: str, error: Exception) -> TransitionCallbackReturn:
@@ -240,17 +240,16 @@ class OxygenNode(LifecycleNode):
         session.change(control, replan_hz=replan_hz)
         if tasks is not None:
             session.set_tasks(tasks)
-        self._set_words(session, tasks, changes)
+            self._streams.publish_tasks(session.tasks)
+        self._set_words(session, changes)
         if 'instruction' in changes:
             session.set_instruction(changes['instruction'] or parameters.robot.instruction)
 
-    def _set_words(self, session: Session, tasks: Sequence[StandingTask] | None,
+    def _set_words(self, session: Session,
                    changes: Mapping[str, object] = MappingProxyType({})) -> None:
-        """Take over what is about texts, and tell the tasks in force; None: they stay."""
+        """Take over what is about answers."""
         session.destinations.speak_answers = self.parameters.get('say_answers', changes)
         session.questions.memory_tokens = self.parameters.get('memory_tokens', changes)
-        if tasks is not None:
-            self._streams.publish_tasks(tasks)
 
     def _on_clock_jump(self, jump) -> None:
         self.get_logger().warning(

@@ -98,7 +98,7 @@ class Session:
         self.engine = engine
         self.active = False
         check_tasks(tasks, max_text_tokens=engine.max_text_tokens)
-        self._tasks = tuple(tasks)
+        self.tasks = tuple(tasks)
         self._node_clock_ns = node_clock_ns
         self._memory_path, self._max_facts = memory_path, max_facts
         self._host_kind = host
@@ -288,7 +288,7 @@ class Session:
         """Replace the standing tasks; running texts of removed ones end with CANCELLED."""
         check_tasks(tasks, max_text_tokens=self.engine.max_text_tokens)
         with self._lock:
-            self._tasks = tuple(tasks)
+            self.tasks = tuple(tasks)
             if self.active:
                 self._start_tasks()
 
@@ -381,8 +381,8 @@ class Session:
         return self.snapshot().summary()
 
     def _start_tasks(self) -> None:
-        self.destinations.set_tasks(self._tasks)
-        self._host.set_tasks(self._tasks)
+        self.destinations.set_tasks(self.tasks)
+        self._host.set_tasks(self.tasks)
 
     def _forget(self) -> None:
         """Make every frame, chunk and text so far void."""

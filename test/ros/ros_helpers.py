@@ -288,5 +288,5 @@ def ask(caller, heard, question: str, **fields):
 def result_of(goal_handle):
     """Wait for the end of a question."""
     future = goal_handle.get_result_async()
-    wait_until(future.done, timeout_s=20)
+    wait_until(future.done, timeout_s=60)
     return future.result()

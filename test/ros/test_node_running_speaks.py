@@ -181,7 +181,9 @@ def test_a_question_may_use_what_is_remembered(running_node, caller, heard):
     assert list(result_of(goal).result.facts) == []
 
 
-def test_many_questions_at_once_all_end_and_too_many_are_told_why(running_node, caller, heard):
+def test_many_questions_at_once_all_end_and_too_many_are_told_why(
+        running_node, caller, heard, change):
+    change(task_changes='{narrate: off, subtask: off, memory: off}')    # all time for the answers
     client = ActionClient(caller, Ask, 'oxygen/ask', goal_service_qos_profile=qos.service(),
                           result_service_qos_profile=qos.service())
     assert client.wait_for_server(10.0)

@@ -14,6 +14,8 @@
 
 """Two-level control with the real engine: what is said about one frame is done from the next."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from runtime_helpers import Listening
@@ -115,3 +117,15 @@ def test_a_subtask_that_does_not_feed_the_actions_leaves_them_alone(make_drive):
         make_drive()
     assert same(drive.look(), plain.look()) and same(drive.look(), plain.look())
     assert any(delta.full_text.strip() == WORDS for delta in drive.listener.deltas)
+
+
+def test_a_task_on_change_starts_by_scene_and_instruction_not_by_the_subtask(make_drive):
+    """Else it would set itself off by what it said."""
+    drive = make_drive(replace(SUBTASK, trigger='on_change'))
+    for _ in range(3):
+        drive.look()
+    assert drive.session.subtasks.current.text == WORDS
+    assert len(drive.listener.ended) == 1
+    drive.told('stack the cubes')
+    drive.look()
+    assert len(drive.listener.ended) == 2
