@@ -192,9 +192,14 @@ def whole_text(tokenizer: TextTokenizer, text: Generation) -> str:
 def with_facts(request: LanguageRequest, encode: Callable[[str], Sequence[int]]
                ) -> tuple[tuple[str, ...], str]:
     """Return the facts, most useful first, that memory_tokens allow, and the prompt with them."""
-    facts = request.facts
-    while facts and len(encode(memory_prompt(facts))) > request.memory_tokens:
-        facts = facts[:-1]
+    fits, too_many = 0, len(request.facts) + 1
+    while too_many - fits > 1:      # by bisection: frames wait meanwhile
+        middle = (fits + too_many) // 2
+        if len(encode(memory_prompt(request.facts[:middle]))) <= request.memory_tokens:
+            fits = middle
+        else:
+            too_many = middle
+    facts = request.facts[:fits]
     return facts, memory_prompt(facts) + request.prompt
 
 
