@@ -35,6 +35,7 @@ from oxygen_ros.config import EngineConfig
 from oxygen_ros.policy import Ticker
 from oxygen_ros.policy.priority import favour_threads
 from oxygen_ros.ros.ask import AskServer
+from oxygen_ros.ros.checkpoints import CheckpointService
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.inputs import Inputs
 from oxygen_ros.ros.lifecycle import harden
@@ -81,6 +82,8 @@ class OxygenNode(LifecycleNode):
         self._ask = AskServer(self, faults=self.faults)
         self._streams.delta_listeners.append(self._ask.on_delta)
         self._verbs = Services(self, faults=self.faults, on_reset=self.reset)
+        self._checkpoints = CheckpointService(self, faults=self.faults,
+                                              on_loaded=self.parameters.remember)
         self._status = StatusPublisher(self, robot, self._inputs, faults=self.faults,
                                        state_name=lambda: self._state_machine.current_state[1])
         self._status.diagnostics.thresholds = self.parameters.thresholds()
@@ -193,7 +196,7 @@ class OxygenNode(LifecycleNode):
             self._command.publish(result.command)
 
     def _attach(self, session: Session | None) -> None:
-        for part in (self._inputs, self._ask, self._verbs, self._status):
+        for part in (self._inputs, self._ask, self._verbs, self._checkpoints, self._status):
             part.attach(session)
 
     def _halt(self) -> None:

@@ -28,6 +28,7 @@ from rcl_interfaces.msg import FloatingPointRange
 from rcl_interfaces.msg import IntegerRange
 from rcl_interfaces.msg import ParameterDescriptor
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter as RosParameter
 
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import ControlConfig
@@ -221,6 +222,7 @@ class NodeParameters:
         self._known: dict[str, Parameter] = {}
         self._on_change = None
         self._is_configured = lambda: False
+        self._is_remembering = False
         for parameter in PARAMETERS:
             self._declare(parameter, overrides)
         self.robot = self._load_robot(overrides)
@@ -240,6 +242,15 @@ class NodeParameters:
         Its ConfigError refuses them. While is_configured() those that were read then are refused.
         """
         self._on_change, self._is_configured = listener, is_configured
+
+    def remember(self, values: Mapping[str, object]) -> None:
+        """Take over what changed by other means, also while the node is configured."""
+        self._is_remembering = True
+        try:
+            self._node.set_parameters([RosParameter(name, value=value)
+                                       for name, value in values.items()])
+        finally:
+            self._is_remembering = False
 
     def control(self, changes: Mapping[str, object] = MappingProxyType({})) -> ControlConfig:
         """Return the configuration of the control side, present or with changes."""
@@ -316,7 +327,7 @@ class NodeParameters:
                     if self._known[name].read == LIVE}
             rest = sorted(name for name in values.keys() - live.keys()
                           if values[name] != self.get(name))
-            if rest and self._is_configured():
+            if rest and self._is_configured() and not self._is_remembering:
                 raise ConfigError(f'parameter {rest[0]} is read at configure and the node is '
                                   f'configured; deactivate and clean up first, then set it')
             if live and self._on_change is not None:

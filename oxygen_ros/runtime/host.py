@@ -75,6 +75,9 @@ class HostEvents(Protocol):
     def state(self, status: EngineStatus) -> None:
         """Take a change of state."""
 
+    def replaced(self, status: EngineStatus) -> None:
+        """Take over another engine, which is ready; the one before says no more but ends."""
+
 
 class EngineHost:
     """
@@ -109,6 +112,15 @@ class EngineHost:
     def status(self) -> EngineStatus:
         """Return the engine's state, pid and restarts."""
         return self._status
+
+    @property
+    def config(self) -> EngineConfig:
+        """What the engine runs, now and after a restart."""
+        return self._config
+
+    def follow(self, other: 'EngineHost') -> None:
+        """Count on from another engine of the session: no id of its texts comes again."""
+        self._texts.run = other._texts.run + 1
 
     def start(self) -> None:
         """Start the engine; its state says when it is ready."""

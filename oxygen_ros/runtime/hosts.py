@@ -22,6 +22,7 @@ from oxygen_ros.config import RobotProfile
 from oxygen_ros.runtime.host import EngineHost
 from oxygen_ros.runtime.host import HostEvents
 from oxygen_ros.runtime.protocol import Supervision
+from oxygen_ros.runtime.swap import SwapHost
 
 KINDS = ('process', 'inline', 'lockstep')
 
@@ -39,7 +40,7 @@ def make_host(kind: str, robot: RobotProfile, config: EngineConfig, events: Host
               clock: Clock, supervision: Supervision) -> EngineHost:
     """Return a host that is not started; all kinds have the interface of EngineHost."""
     if kind == 'process':
-        return EngineHost(robot, config, events, supervision=supervision)
+        return SwapHost(robot, config, events, supervision=supervision)
     if kind == 'inline':
         from oxygen_ros.runtime.inline import InlineHost  # imports torch
         return InlineHost(robot, config, events, clock=clock)

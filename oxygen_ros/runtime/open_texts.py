@@ -41,13 +41,13 @@ class OpenTexts:
     Follows every request from submission to its final delta; any thread.
 
     An engine that starts again counts its standing texts from 1 again, so their ids get the
-    number of the restart appended: an id means one text as long as the session lives.
+    number of the run appended: an id means one text as long as the session lives.
     """
 
     def __init__(self):
         self._open: dict[str, _Open] = {}
         self._lock = threading.Lock()
-        self._restarts = 0
+        self.run = 0         # engines before the present one
 
     def __len__(self) -> int:
         """Return how many texts are open."""
@@ -91,7 +91,7 @@ class OpenTexts:
         """End every open text because its engine is gone; the next engine starts afresh."""
         with self._lock:
             texts, self._open = self._open, {}
-            self._restarts += 1
+            self.run += 1
         return [_final(request_id, text, reason, detail) for request_id, text in texts.items()]
 
     def engine_id(self, request_id: str) -> str:
@@ -99,10 +99,10 @@ class OpenTexts:
         text = self._open.get(request_id)
         if text is None or text.asked:
             return request_id
-        return request_id.removesuffix(f'.{self._restarts}')
+        return request_id.removesuffix(f'.{self.run}')
 
     def _public_id(self, engine_id: str) -> str:
-        return f'{engine_id}.{self._restarts}' if self._restarts else engine_id
+        return f'{engine_id}.{self.run}' if self.run else engine_id
 
 
 def _final(request_id: str, text: _Open, reason: EndReason, detail: str) -> TokenDelta:

@@ -155,6 +155,11 @@ class Outputs:
         self.status = status
         self._tell(self._listener.on_engine_state, status)
 
+    def replaced(self, status: EngineStatus) -> None:
+        """Go on with another engine; chunks of the one before stay valid."""
+        self.metrics.engine_ended()
+        self.state(status)
+
     def fact(self, fact: MemoryFact) -> None:
         """Pass on a fact that is on disk; called by the memory's writer."""
         self.metrics.facts += 1

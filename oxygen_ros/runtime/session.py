@@ -36,6 +36,7 @@ from oxygen_ros.config.tasks import check_tasks
 from oxygen_ros.policy.controller import Controller
 from oxygen_ros.runtime.checks import check_observation
 from oxygen_ros.runtime.checks import why_not_active
+from oxygen_ros.runtime.feed import Feed
 from oxygen_ros.runtime.host import EngineHost
 from oxygen_ros.runtime.hosts import check_host
 from oxygen_ros.runtime.hosts import make_host
@@ -48,6 +49,8 @@ from oxygen_ros.runtime.protocol import EngineState
 from oxygen_ros.runtime.protocol import Supervision
 from oxygen_ros.runtime.questions import Questions
 from oxygen_ros.runtime.status import SessionStatus
+from oxygen_ros.runtime.swap import exchange
+from oxygen_ros.runtime.swap import SwapError
 from oxygen_ros.runtime.tick_log import TickLog
 from oxygen_ros.types import Cause
 from oxygen_ros.types import LanguageRequest
@@ -108,7 +111,6 @@ class Session:
         self._epoch = 0                    # counts whatever makes older chunks void
         self._frame_id = 0
         self._last_stamp_ns = 0
-        self._no_memory = False            # shared memory ran out and that was told
         self._realtime = False
         # None only where the profile lacks limits: then activate() refuses.
         self._controller = None if robot.missing_limits else Controller(robot, control)
@@ -119,6 +121,7 @@ class Session:
         self._outputs = Outputs(listener or Listener(), self._controller, node_clock_ns)
         self.subtasks, self.destinations = self._outputs.subtasks, self._outputs.destinations
         self.questions = Questions(max_text_tokens=engine.max_text_tokens)
+        self._feed = Feed(self._outputs)
 
     def configure(self) -> None:
         """
@@ -243,17 +246,7 @@ class Session:
                                       self._instruction, self._epoch,
                                       *self._outputs.plan_in_force(self.control, self.robot),
                                       self.subtasks.current.text)
-            try:
-                if self._host.observe(observation):
-                    self._outputs.metrics.dropped_observations += 1
-            except OSError as error:
-                if not self._no_memory:
-                    self._outputs.warn(f'observation dropped, no memory to share it: {error}; use '
-                                       'smaller pictures')
-                self._no_memory = True
-                return 0
-            self._no_memory = False
-            return observation.frame_id
+            return self._frame_id if self._feed.give(self._host, observation) else 0
 
     def run_until(self, time_ns: int) -> None:
         """
@@ -283,6 +276,14 @@ class Session:
                 self._controller.change(control)
             if self._host is not None:
                 self._host.set_replan_rate(replan_hz)
+
+    def load_checkpoint(self, checkpoint: str, **options) -> str:
+        """Have runtime.swap run another checkpoint; blocks, control goes on. Returns its words."""
+        try:
+            done, self.engine = exchange(self._host, checkpoint, verify=self.active, **options)
+            return done
+        except (ConfigError, SwapError) as error:
+            raise SessionError(f'{checkpoint} was not loaded: {error}') from error
 
     def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
         """Replace the standing tasks; running texts of removed ones end with CANCELLED."""

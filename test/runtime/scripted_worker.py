@@ -37,8 +37,8 @@ class ScriptedEngine:
     'hang': never returns. 'sleep 3': a step of 3 s. 'raise': an exception. 'exit': ends itself.
     """
 
-    def __init__(self, robot, emit):
-        self._robot, self._emit = robot, emit
+    def __init__(self, robot, emit, trouble=''):
+        self._robot, self._emit, self._trouble = robot, emit, trouble
         self._texts, self._tasks, self._num_started = {}, (), 0
         self._next_word_s = 0.0
 
@@ -48,9 +48,7 @@ class ScriptedEngine:
 
     def step(self, observation=None, *, interrupted):
         if observation is not None:
-            actions = np.full((10, len(self._robot.joints)), observation.state[0], np.float32)
-            self._emit(ActionChunk(observation.frame_id, observation.stamp_ns, actions, 0.05,
-                                   observation.epoch))
+            self._act(observation)
             for task in self._tasks:
                 if not any(text[0].startswith(task.name) for text in self._texts.values()):
                     self._num_started += 1
@@ -66,6 +64,16 @@ class ScriptedEngine:
                                   reason=EndReason.LENGTH if final else None))
             if final:
                 del self._texts[name]
+
+    def _act(self, observation):
+        if self._trouble == 'fragile':
+            os._exit(5)
+        columns = len(self._robot.joints) + (self._trouble == 'wide')
+        value = np.nan if self._trouble == 'nan' else observation.state[0]
+        if self._trouble != 'mute':
+            self._emit(ActionChunk(
+                observation.frame_id, observation.stamp_ns,
+                np.full((10, columns), value, np.float32), 0.05, observation.epoch))
 
     def next_frame_s(self, now_s):
         return now_s
@@ -92,6 +100,9 @@ class ScriptedEngine:
     def set_tasks(self, tasks):
         self._tasks = tuple(tasks)
 
+    def set_replan_rate(self, replan_hz):
+        pass    # frames are always welcome
+
     def reset(self, epoch):
         for name in list(self._texts):
             self._end(name, EndReason.CANCELLED)
@@ -106,7 +117,11 @@ class ScriptedEngine:
 
 
 def load(start, emit, on_progress):
-    """Load as the checkpoint name says: 'scripted', or 'scripted:<trouble>'."""
+    """
+    Load as the checkpoint name says: 'scripted', or 'scripted:<trouble>'.
+
+    'mute', 'nan', 'wide' and 'fragile' load well and fail on the first observation.
+    """
     _, _, trouble = start.config.checkpoint.partition(':')
     on_progress('loading')
     if trouble.startswith('slow'):
@@ -118,7 +133,8 @@ def load(start, emit, on_progress):
     elif trouble.startswith('crash_if'):
         if os.path.exists(trouble.split()[1]):
             os._exit(3)
-    return ScriptedEngine(start.robot, emit), EngineInfo('scripted', False, 10, 0.001, 1)
+    return (ScriptedEngine(start.robot, emit, trouble),
+            EngineInfo(start.config.checkpoint, False, 10, 0.001, 1))
 
 
 if __name__ == '__main__':
