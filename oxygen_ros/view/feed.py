@@ -15,6 +15,7 @@
 """Messages, live or recorded, into what is shown."""
 
 from collections import Counter
+from collections import deque
 from collections.abc import Callable
 
 import numpy as np
@@ -32,6 +33,7 @@ from oxygen_ros.view.entries import seconds
 _MIN_GAP_S = {channels.CAMERA: 0.095, channels.STATE: 0.038, channels.COMMAND: 0.038}
 _RATES_EVERY_S = 1.0
 _MAX_OFFSET_CHANGE_S = 1.0     # stamps further off belong to a clock that was set anew
+_OFFSETS_KEPT_S = 1.0
 
 
 class Feed:
@@ -47,7 +49,7 @@ class Feed:
         self._sink = sink
         self._now_s = now_s
         self._decoder = ImageDecoder()
-        self._offset_s: float | None = None          # own time - node clock, the least seen
+        self._offsets_s: deque[tuple[float, float]] = deque()   # when, own time - node clock
         self._due_s: dict[str, float] = {}           # topic -> earliest time of the next message
         self._stamps: dict[str, float] = {}          # camera -> newest stamp
         self._arrived: Counter = Counter()
@@ -83,13 +85,20 @@ class Feed:
         self._counting_since_s = self._now_s()
 
     def _own_s(self, stamp) -> float:
-        """Return a stamp of the node in own time; the fastest message tells the offset."""
+        """
+        Return a stamp of the node in own time.
+
+        The fastest of the latest messages tells the offset; only of the latest, because simulated
+        time may run at another speed.
+        """
         now_s, stamp_s = self._now_s(), seconds(stamp)
-        offset_s = now_s - stamp_s
-        if self._offset_s is None or offset_s < self._offset_s \
-                or offset_s > self._offset_s + _MAX_OFFSET_CHANGE_S:
-            self._offset_s = offset_s
-        return stamp_s + self._offset_s
+        offset_s, kept = now_s - stamp_s, self._offsets_s
+        if kept and abs(offset_s - kept[-1][1]) > _MAX_OFFSET_CHANGE_S:
+            kept.clear()
+        kept.append((now_s, offset_s))
+        while kept[0][0] < now_s - _OFFSETS_KEPT_S:
+            kept.popleft()
+        return stamp_s + min(offset for _, offset in kept)
 
     def _take_camera(self, channel: Channel, message) -> None:
         stamp_s = seconds(message.header.stamp)

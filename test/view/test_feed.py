@@ -145,6 +145,13 @@ def test_clock_of_the_node_that_is_set_back_is_followed(bench):
     assert bench.seen()['cycles'][-1]['end'] == pytest.approx(bench.time_s)
 
 
+def test_simulated_time_at_half_speed_is_followed(bench):
+    for _ in range(50):
+        bench.time_s += 0.2
+        bench.send(make.other('chunk'), make.chunk(1000.0 + bench.time_s / 2))
+    assert bench.seen()['cycles'][-1]['end'] == pytest.approx(bench.time_s, abs=0.6)
+
+
 def test_newest_chunk_is_a_plan_with_times(bench):
     bench.send(make.other('chunk'), make.chunk(1010.0))
     plan = bench.seen()['values']['plan']['value']
