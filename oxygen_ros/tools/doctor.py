@@ -32,7 +32,7 @@ CHECKS: tuple[Callable[[], Finding | tuple[Finding, ...]], ...] = (
     checks.check_python, checks.check_ros, checks.check_domain, checks.check_messages,
     checks.check_model_libraries, checks.check_realtime, checks.check_memory_lock,
     checks.check_cpus, checks.check_shared_memory, checks.check_transport,
-    checks.check_rendering)
+    checks.check_rendering, checks.check_kinematics)
 NAME_WIDTH = 14
 LEVEL_WIDTH = 8
 EXIT_OK, EXIT_MISSING = 0, 1

@@ -22,6 +22,7 @@ the process that imports it, and this one must live to say so.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from importlib.util import find_spec
 import json
 import os
 from pathlib import Path
@@ -273,6 +274,15 @@ def check_rendering() -> Finding:
                        'real robot')
     return Finding('rendering', OK, f'simulated cameras through {found["backend"]}',
                    figures=found)
+
+
+def check_kinematics() -> Finding:
+    """Look for the library behind end-effector deltas; other action spaces do without."""
+    if find_spec('pinocchio') is None:
+        return Finding('kinematics', HINT, 'no end-effector deltas on robots that take joints: '
+                       'Pinocchio is not installed', 'pip install "pin>=3,<5", or apt install '
+                       'ros-$ROS_DISTRO-pinocchio; other action spaces do without')
+    return Finding('kinematics', OK, 'Pinocchio is installed')
 
 
 def _read(path: str) -> str:

@@ -117,6 +117,14 @@ def test_a_child_that_crashes_or_hangs_is_a_finding_not_a_failure():
     assert 'no answer' in checks.run_child('import time; time.sleep(30)', limit_s=0.5)[1]
 
 
+def test_kinematics_are_only_a_hint_where_they_are_missing(monkeypatch):
+    assert checks.check_kinematics().level == checks.OK
+    monkeypatch.setattr(checks, 'find_spec', lambda name: None)
+    finding = checks.check_kinematics()
+    assert finding.level == checks.HINT
+    assert 'pip install "pin' in finding.remedy
+
+
 def test_slow_alone_does_not_stop_the_node():
     finding = checks.Finding('cpus', checks.SLOW, 'one', 'two')
     assert 'can run here' in conclusion([finding])
