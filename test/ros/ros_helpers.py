@@ -17,6 +17,7 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Callable
+import ctypes
 import os
 from pathlib import Path
 import signal
@@ -72,6 +73,14 @@ def wait_until(condition: Callable[[], object], *, timeout_s: float = 10.0):
     raise AssertionError(f'not within {timeout_s} s: {condition}')
 
 
+_LIBC = ctypes.CDLL(None)   # loaded here: a child between fork and exec must not
+
+
+def die_with_parent() -> None:
+    """Leave no node behind when the tests themselves are killed."""
+    _LIBC.prctl(1, signal.SIGKILL)   # PR_SET_PDEATHSIG
+
+
 class NodeProcess:
     """One real node in a process of its own; its output goes to a file."""
 
@@ -89,7 +98,7 @@ class NodeProcess:
         self.process = subprocess.Popen(
             command + list(ros_arguments), stdout=self._log, stderr=subprocess.STDOUT, cwd=ROOT,
             env={**os.environ, 'OMP_NUM_THREADS': '1', 'PYTHONUNBUFFERED': '1', **(env or {})},
-            start_new_session=True)
+            start_new_session=True, preexec_fn=die_with_parent)
 
     @property
     def log(self) -> str:
