@@ -43,6 +43,8 @@ from oxygen_ros.ros import qos
 from oxygen_ros.srv import LoadCheckpoint
 
 NAME = 'checkpoints'   # of the node here: another one runs in the same domain
+# As heard by this process, which is late itself on a busy machine; loading takes longer than this.
+LONGEST_GAP_S = 4.0
 pytestmark = pytest.mark.timeout(400)
 
 
@@ -115,8 +117,7 @@ def test_a_refused_checkpoint_leaves_the_old_one_running(node, listener, caller,
         assert not answer.success and reason in answer.message, answer.message
     status = listener.next(f'{NAME}/engine')
     assert (status.pid, status.checkpoint) == (pid, str(saved / 'first'))
-    gaps = np.diff(listener.arrivals_s['command'][start:])
-    assert gaps.max() < 1.0
+    assert np.diff(listener.arrivals_s['command'][start:]).max() < LONGEST_GAP_S
 
 
 def test_another_checkpoint_takes_over_without_a_pause(node, listener, caller, saved):
@@ -134,7 +135,7 @@ def test_another_checkpoint_takes_over_without_a_pause(node, listener, caller, s
     wait_until(lambda: listener.last(f'{NAME}/engine').chunks > chunks + 3, timeout_s=30)
     causes = {message.cause for message in listener.messages[f'{NAME}/deadline'][told:]}
     assert 'engine_dead' not in causes and 'starting' not in causes
-    assert np.diff(listener.arrivals_s['command'][start:]).max() < 1.0
+    assert np.diff(listener.arrivals_s['command'][start:]).max() < LONGEST_GAP_S
     values = call(caller, GetParameters, f'/checkpoint_test/{NAME}/get_parameters',
                   GetParameters.Request(names=['checkpoint'])).values
     assert values[0].string_value == str(saved / 'second')
