@@ -65,7 +65,8 @@ def open_prompt(description: Description, tokenizer: str) -> PromptBuilder:
     prompt = PromptBuilder(open_tokenizer(description, tokenizer),
                            with_state=description.with_state, max_tokens=description.max_tokens)
     vocab_size = description.architecture.text.vocab_size
-    largest = max(prompt.ids('pick up the cube', list(range(0, 256, 5))))
+    words = f'Task: pick up the cube, State: {" ".join(map(str, range(256)))};'
+    largest = max(prompt.verbatim(words))
     if largest >= vocab_size:
         raise ConfigError(f'tokenizer {prompt.tokenizer.path} gives token {largest}, the model '
                           f'knows {vocab_size}; it belongs to another model')

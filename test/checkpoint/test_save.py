@@ -89,7 +89,7 @@ def test_both_layouts_give_the_same_actions_on_a_robot(model, tmp_path):
     robot = load_robot('so101')
     chunks = {}
     for layout in ('lerobot', 'openpi'):
-        write(model, tmp_path / layout, layout)
+        write(model, tmp_path / layout, layout, max_tokens=64)
         policy = load(str(tmp_path / layout), EngineConfig(), robot)
         assert policy.trained and policy.normalisation.state.size == 6
         seen = Observation(1, 0, {slot: np.full((56, 56, 3), 90, np.uint8)
