@@ -28,7 +28,9 @@ Folders are stages of the data path; each may import only what stands above it:
     sensing                 messages of sensors -> observations, live or recorded
     view                    what a person sees of it: a local page, or the rerun viewer
     ros                     the only folder that imports rclpy or messages
-    tools, sim              command line tools and the demo robot
+    sim                     the demo robot (MuJoCo)
+    training                demonstrations -> weights of the table-top model, and its examination
+    tools                   command line tools
 
 test/test_architecture.py enforces this table.
 """

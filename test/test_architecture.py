@@ -54,14 +54,14 @@ ALLOWED = {
     'sensing': (NOUNS, {'numpy', 'cv2', 'cv_bridge', 'rosbags'}),
     'view': (NOUNS | {'sensing'}, {'numpy', 'cv2'}),
     'ros': (NOUNS | {'policy', 'runtime', 'sensing', 'spaces', 'view'}, {'numpy', 'cv2'} | ROS),
-    'tools': (NOUNS | {'models', 'checkpoint', 'engine', 'policy', 'runtime'},
-              {'numpy', 'yaml', 'torch', 'matplotlib'}),
     'sim': (NOUNS, {'numpy', 'mujoco'}),
+    'training': (NOUNS | {'models', 'spaces', 'checkpoint', 'runtime', 'sim'}, {'numpy', 'torch'}),
+    'tools': (NOUNS | {'models', 'checkpoint', 'engine', 'policy', 'runtime', 'sim', 'training'},
+              {'numpy', 'yaml', 'torch', 'matplotlib', 'cv2'}),
 }
 # Single files that may import more than their folder.
 EXTRA = {
     'ros/sim_node.py': {'sim'},        # the simulated robot as a ROS node
-    'tools/bench_recall.py': {'sim'},  # a benchmark on the simulated table
 }
 # These run in the process that holds the control timer, where torch would make it late.
 WITHOUT_TORCH = ('oxygen_ros.policy', 'oxygen_ros.spaces', 'oxygen_ros.runtime.session',

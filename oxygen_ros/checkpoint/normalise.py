@@ -37,19 +37,20 @@ class Normaliser:
     One affine map per entry: (x - offset) / divisor, for ranges stretched to [-1, 1].
 
     The families differ in where they add an epsilon and in precision, which is kept here,
-    because a state on the edge between two bins must fall to the same side.
+    because a state on the edge between two bins must fall to the same side. Actions may have a
+    map for each row of a chunk: rows far ahead vary more than the next one.
     """
 
     mode: str
-    offset: NDArray                  # [size], robot units
-    divisor: NDArray                 # [size], robot units, never 0
-    multiplier: NDArray              # [size], of the way back
+    offset: NDArray                  # [size] or [horizon, size], robot units
+    divisor: NDArray                 # like offset, robot units, never 0
+    multiplier: NDArray              # like offset, of the way back
     dtype: type = np.float64         # of the arithmetic
 
     @property
     def size(self) -> int:
         """Number of entries."""
-        return len(self.offset)
+        return self.offset.shape[-1]
 
     @property
     def used_size(self) -> int:
@@ -57,16 +58,17 @@ class Normaliser:
         return _without_padding(self.offset, self.divisor)
 
     def normalise(self, values: NDArray) -> NDArray:
-        """Return model units for robot units [..., size]."""
-        scaled = (np.asarray(values, self.dtype) - self.offset) / self.divisor
+        """Return model units for robot units [..., size], of a chunk its first rows."""
+        values = np.asarray(values, self.dtype)
+        scaled = (values - self._rows(self.offset, values)) / self._rows(self.divisor, values)
         return scaled * 2 - 1 if self._is_range else scaled
 
     def restore(self, values: NDArray) -> NDArray:
-        """Return robot units for model units [..., size]."""
+        """Return robot units for model units [..., size], of a chunk its first rows."""
         values = np.asarray(values, self.dtype)
         if self._is_range:
             values = (values + 1) / 2
-        return values * self.multiplier + self.offset
+        return values * self._rows(self.multiplier, values) + self._rows(self.offset, values)
 
     def cut_to(self, size: int, *, what: str) -> 'Normaliser':
         """
@@ -78,8 +80,14 @@ class Normaliser:
             raise ConfigError(f'the checkpoint has statistics of {self.used_size} {what} entries, '
                               f'the robot profile has {size}; they are of another robot: choose '
                               'the profile (or asset_id) that belongs to the checkpoint')
-        return Normaliser(self.mode, self.offset[:size], self.divisor[:size],
-                          self.multiplier[:size], self.dtype)
+        kept = np.s_[..., :size]
+        return Normaliser(self.mode, self.offset[kept], self.divisor[kept],
+                          self.multiplier[kept], self.dtype)
+
+    @staticmethod
+    def _rows(part: NDArray, values: NDArray) -> NDArray:
+        """Return a part of the map for as many rows as there are values."""
+        return part if part.ndim == 1 else part[:values.shape[-2]]
 
     @property
     def _is_range(self) -> bool:
@@ -136,7 +144,9 @@ def read_pair(mode: str, statistics: Mapping[str, NDArray], *, where: str,
     if missing:
         raise ConfigError(f'{where} lacks {" and ".join(missing)} for the normalisation '
                           f'{mode!r}; compute the statistics of the training data again')
-    first, second = (np.asarray(statistics[key], dtype).reshape(-1) for key in KEYS[mode])
+    first, second = (np.asarray(statistics[key], dtype) for key in KEYS[mode])
+    if first.ndim != 2:      # one row per step of a chunk
+        first, second = first.reshape(-1), second.reshape(-1)
     if first.shape != second.shape or not first.size:
         raise ConfigError(f'{where}: {KEYS[mode][0]} has {first.size} entries, {KEYS[mode][1]} '
                           f'{second.size}; the file is damaged')
@@ -145,9 +155,11 @@ def read_pair(mode: str, statistics: Mapping[str, NDArray], *, where: str,
                           'of the training data again')
     spread = second if mode == MEAN_STD else second - first
     if (spread < 0).any():
-        raise ConfigError(f'{where}: entry {int(np.argmax(spread < 0))} has a negative range; '
+        worst = int(np.unravel_index(np.argmax(spread < 0), spread.shape)[-1])
+        raise ConfigError(f'{where}: entry {worst} has a negative range; '
                           'the file is damaged')
-    tiny = np.flatnonzero(spread[:_without_padding(first, spread)] < TINY_RANGE)
+    widest = np.atleast_2d(spread).max(axis=0)
+    tiny = np.flatnonzero(widest[:_without_padding(first, spread)] < TINY_RANGE)
     if tiny.size:
         _logger.warning('%s: entries %s hardly moved in the training data (range below %g); what '
                         'the model does with them on a moving robot is arbitrary',
@@ -156,5 +168,5 @@ def read_pair(mode: str, statistics: Mapping[str, NDArray], *, where: str,
 
 
 def _without_padding(offset: NDArray, spread: NDArray) -> int:
-    used = np.flatnonzero((offset != 0) | (spread > TINY_RANGE))
+    used = np.flatnonzero(np.atleast_2d((offset != 0) | (spread > TINY_RANGE)).any(axis=0))
     return int(used[-1]) + 1 if used.size else 0

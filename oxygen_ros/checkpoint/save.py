@@ -55,10 +55,11 @@ def save(model: Pi05, directory: Path | str, *, layout: str, statistics: Statist
 
     layout: 'lerobot' or 'openpi'. statistics: {'state': {...}, 'actions': {...}}, per entry in
     robot units, with the keys of the normalisation ('q01' and 'q99', 'mean' and 'std', 'min' and
-    'max'; more are kept). tokenizer: a tokenizer.json or sentencepiece .model. cameras: slots in
-    the order the model saw them. asset_id: where openpi looks for the statistics. with_state:
-    False for a prompt without state (openpi only). Sizes other than the public ones are described
-    in architecture.json. Raises ValueError for what the layout cannot express.
+    'max'; more are kept); those of actions may be [horizon, entries]. tokenizer: a tokenizer.json
+    or sentencepiece .model. cameras: slots in the order the model saw them. asset_id: where openpi
+    looks for the statistics. with_state: False for a prompt without state (openpi only). Sizes
+    other than the public ones are described in architecture.json. Raises ValueError for what the
+    layout cannot express.
     """
     if layout not in LAYOUTS:
         raise ValueError(f'layout is {layout!r}; choose one of: {", ".join(LAYOUTS)}')
@@ -112,7 +113,7 @@ def _write_openpi(directory: Path, model: Pi05, statistics: Statistics, cameras:
 def _write_lerobot(directory: Path, model: Pi05, statistics: Statistics, cameras: Sequence[str],
                    normalisation: str, *, max_tokens: int) -> None:
     sizes, size = model.architecture, model.architecture.vision.image_size
-    lengths = {part: int(np.asarray(next(iter(entries.values()))).size)
+    lengths = {part: int(np.shape(next(iter(entries.values())))[-1])
                for part, entries in statistics.items()}
     pictures = {f'observation.images.{slot}': {'type': 'VISUAL', 'shape': [3, size, size]}
                 for slot in cameras}

@@ -64,9 +64,10 @@ def pieces() -> list[tuple[str, float]]:
     return [(text, -1.0) for text in texts]
 
 
-def build() -> Tokenizer:
-    """Return the tokenizer."""
-    tokenizer = Tokenizer(models.Unigram(pieces(), unk_id=3, byte_fallback=True))
+def build(entries: list[tuple[str, float]] | None = None) -> Tokenizer:
+    """Return a tokenizer of (piece, score) in id order, those of the tiny model unless given."""
+    entries = entries or pieces()
+    tokenizer = Tokenizer(models.Unigram(entries, unk_id=3, byte_fallback=True))
     tokenizer.normalizer = normalizers.Replace(' ', SPACE)
     tokenizer.decoder = decoders.Sequence(
         [decoders.Replace(SPACE, ' '), decoders.ByteFallback(), decoders.Fuse()])

@@ -63,17 +63,21 @@ class ActionExpert(nn.Module):
 
         Called once per number of steps after the weights are final; new weights need a new call.
         """
-        device = self.action_in.bias.device
-        times = 1 - torch.arange(num_steps, dtype=torch.float64, device=device) / num_steps
-        condition = functional.silu(self.time_in(self._embed_time(times.float())))
-        condition = functional.silu(self.time_out(condition))
+        times = 1 - torch.arange(num_steps, dtype=torch.float64,
+                                 device=self.action_in.bias.device) / num_steps
         steps: list[list[Modulation]] = [[] for _ in range(num_steps)]
-        for dense in self.modulations:
-            scale, shift, gate = dense(condition).contiguous().chunk(3, dim=-1)
-            gate = gate.to(self.dtype)   # scale and shift work on float32, the gate on the rows
-            for step, parts in enumerate(zip((1 + scale).unbind(), shift.unbind(), gate.unbind())):
+        for modulation in self.modulations_at(times.float()):
+            for step, parts in enumerate(zip(*(part.unbind() for part in modulation))):
                 steps[step].append(Modulation(*(part.contiguous() for part in parts)))
         self._tables[num_steps] = steps
+
+    def modulations_at(self, times: torch.Tensor) -> list[Modulation]:
+        """Return one modulation per norm, its tensors [times, width], for times [times]."""
+        condition = functional.silu(self.time_in(self._embed_time(times)))
+        condition = functional.silu(self.time_out(condition))
+        parts = [dense(condition).contiguous().chunk(3, dim=-1) for dense in self.modulations]
+        # Scale and shift work on float32, the gate on the rows.
+        return [Modulation(1 + scale, shift, gate.to(self.dtype)) for scale, shift, gate in parts]
 
     def denoise(self, noise: torch.Tensor, prefix: tuple[int, int], scratch: int, position: int,
                 pool: KVPool, num_steps: int,
@@ -98,14 +102,15 @@ class ActionExpert(nn.Module):
         rotary = Rotary(attention.positions, self.size.head_dim, self.size.rope_theta)
         actions = noise
         for step, modulations in enumerate(self._tables[num_steps]):
-            velocity = self._velocity(actions, attention, rotary, modulations)
+            velocity = self.velocity(actions, attention, rotary, modulations)
             if guidance is not None:
                 velocity = guidance.correct(velocity, actions, time=1 - step / num_steps)
             actions = actions - velocity / num_steps
         return actions
 
-    def _velocity(self, actions: torch.Tensor, attention: Attention, rotary: Rotary,
-                  modulations: list[Modulation]) -> torch.Tensor:
+    def velocity(self, actions: torch.Tensor, attention: Attention, rotary: Rotary,
+                 modulations: list[Modulation]) -> torch.Tensor:
+        """Return the velocity of actions [rows, action_dim] under one step's modulations."""
         hidden = self.action_in(actions.float()).to(self.dtype)
         for index, layer in enumerate(self.layers):
             hidden = layer(hidden, index, attention, rotary,

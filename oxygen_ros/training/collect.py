@@ -1,0 +1,69 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Collects demonstrations into compressed files, several processes at a time."""
+
+from collections.abc import Callable
+from concurrent.futures import as_completed
+from concurrent.futures import ProcessPoolExecutor
+import multiprocessing
+import os
+from pathlib import Path
+
+import numpy as np
+
+from oxygen_ros.training.demonstrations import Demonstrator
+from oxygen_ros.training.demonstrations import Frames
+
+SHARD_EPISODES = 25
+
+
+def collect(folder: Path, *, num_episodes: int, seed: int, num_processes: int,
+            on_progress: Callable[[int, int], None] = lambda done, total: None) -> list[Path]:
+    """
+    Return the files of all demonstrations; files that are there already are not made again.
+
+    A file holds SHARD_EPISODES episodes; its content depends on seed and number only.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = {}
+    for first in range(0, num_episodes, SHARD_EPISODES):
+        path = folder / f'demonstrations_{seed}_{first:05d}.npz'
+        jobs[path] = range(first, min(first + SHARD_EPISODES, num_episodes))
+    missing = [path for path in jobs if not path.is_file()]
+    done = len(jobs) - len(missing)
+    on_progress(done, len(jobs))
+    if missing:
+        # Spawned: a GL context does not survive a fork.
+        with ProcessPoolExecutor(num_processes,
+                                 mp_context=multiprocessing.get_context('spawn')) as pool:
+            futures = [pool.submit(write_shard, path, jobs[path], seed) for path in missing]
+            for future in as_completed(futures):
+                future.result()
+                done += 1
+                on_progress(done, len(jobs))
+    return list(jobs)
+
+
+def write_shard(path: Path, numbers: range, seed: int) -> None:
+    """Run these episodes and write what was kept of them."""
+    # Software rendering on its own threads would take the core of the next process.
+    os.environ.setdefault('LP_NUM_THREADS', '0')
+    demonstrator, frames = Demonstrator(seed), Frames()
+    num_done = sum(demonstrator.run(number, frames) for number in numbers)
+    demonstrator.close()
+    unfinished = path.with_suffix('.part')
+    with unfinished.open('wb') as file:
+        np.savez_compressed(file, **frames.arrays(), num_done=num_done)
+    os.replace(unfinished, path)       # a file is there whole or not at all
