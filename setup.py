@@ -127,6 +127,8 @@ setup(
         # Inverse kinematics, for the action space ee_delta on robots that take joints.
         'kinematics': ['pin>=3,<5'],
         'rerun': ['rerun-sdk>=0.24,<1'],
+        # Recordings without ROS: eval, record, play.
+        'bags': ['rosbags>=0.11,<0.12', 'lz4>=4,<5', 'backports.zstd; python_version < "3.14"'],
         'bench': ['matplotlib>=3.7,<4'],
         'test': ['pytest>=7,<9', 'pytest-timeout>=2.1,<3', 'hypothesis>=6.80,<7', 'ruff==0.17.6'],
     },

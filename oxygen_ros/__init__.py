@@ -27,6 +27,8 @@ Folders are stages of the data path; each may import only what stands above it:
     runtime                 session, engine process, metrics
     sensing                 messages of sensors -> observations, live or recorded
     view                    what a person sees of it: a local page, or the rerun viewer
+    bags                    recordings, without ROS
+    evaluation              what a model would have done on a recording
     ros                     the only folder that imports rclpy or messages
     sim                     the demo robot (MuJoCo)
     training                demonstrations -> weights of the table-top model, and its examination

@@ -15,6 +15,7 @@
 """The engine on simulated time: works only while time is let pass, the same way every run."""
 
 from collections import deque
+from dataclasses import replace
 import math
 from typing import Any
 
@@ -53,7 +54,9 @@ class LockstepHost(InlineHost):
 
     def observe(self, observation: Observation) -> bool:
         """Hand over the newest observation; True if it replaced one that was not taken yet."""
-        replaced, self._newest = self._newest is not None, observation
+        replaced = self._newest is not None
+        images = {slot: image.copy() for slot, image in observation.images.items()}
+        self._newest = replace(observation, images=images)   # it is looked at later
         return replaced
 
     def run_until(self, time_ns: int) -> None:

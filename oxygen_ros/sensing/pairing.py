@@ -41,8 +41,10 @@ class Pairing:
     Decides when there is something new to look at. One thread.
 
     An observation is due when every live camera has a new picture, or when the fastest camera
-    comes round again, so a slow or dead camera never holds up the others. A required camera that
-    is stale stops observations: the model must not act on a view it has lost.
+    comes round again, so a slow or dead camera never holds up the others. Its picture then
+    counts as new for those that are about to follow, or cameras of one rate would be paired a
+    frame apart for ever. A required camera that is stale stops observations: the model must not
+    act on a view it has lost.
     """
 
     def __init__(self, robot: RobotProfile):
@@ -54,6 +56,7 @@ class Pairing:
         """Forget everything, for example when time jumped back."""
         self._pictures: dict[str, tuple[NDArray[np.uint8], int]] = {}
         self._new: set[str] = set()
+        self._complete = False       # an observation was made: it is known which cameras live
         self._samples: deque[JointSample] = deque(maxlen=NUM_JOINT_SAMPLES)
 
     def joints(self, sample: JointSample) -> None:
@@ -69,7 +72,8 @@ class Pairing:
         self._pictures[slot] = (image, stamp_ns)
         self._new.add(slot)
         live = self._live(now_ns)
-        if not live or not (came_round or self._new.issuperset(live)):
+        expected = live if self._complete else self._cameras
+        if not live or not (came_round or self._new.issuperset(expected)):
             return None
         if any(camera.required and slot not in live for slot, camera in self._cameras.items()):
             return None
@@ -77,6 +81,9 @@ class Pairing:
         if sample is None:
             return None
         self._new.clear()
+        self._complete = True
+        if came_round:
+            self._new.add(slot)
         stamps = [self._pictures[slot][1] for slot in live]
         return Paired(images={slot: self._pictures[slot][0] for slot in live},
                       state=sample.positions.astype(np.float32),

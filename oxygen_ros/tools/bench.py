@@ -31,6 +31,7 @@ import torch
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config.engine import POLICIES as ENGINE_POLICIES
 from oxygen_ros.config.engine import WEIGHTS
+from oxygen_ros.tools import bench_costs
 from oxygen_ros.tools import bench_tick
 from oxygen_ros.tools import bench_words
 from oxygen_ros.tools.bench_machine import processor_name
@@ -67,6 +68,7 @@ good.
 How late the control tick is beside the engine: oxygen bench tick --help
 What language costs the control tick, and its rhythm: oxygen bench words --help
 Whether what was seen is remembered and recalled: oxygen bench recall --help
+What the stages take here, for `oxygen eval --timing simulated`: oxygen bench costs --help
 
 example: oxygen bench --model mid --tokens 30 --tokens-per-frame 6,1 --json bench.json
 """
@@ -96,6 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return bench_recall.main(argv[1:])
     if argv[:1] == ['words']:
         return bench_words.main(argv[1:])
+    if argv[:1] == ['costs']:
+        return bench_costs.main(argv[1:])
     arguments = _parser().parse_args(argv)
     try:
         if arguments.plot:

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""What the intake believes: stamps of zero, of another clock and outliers (BAG-07), the same live."""
+"""What the intake believes: stamps of zero, of another clock, and outliers (BAG-07)."""
 
 from types import SimpleNamespace
 

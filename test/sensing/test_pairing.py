@@ -106,8 +106,24 @@ def test_a_stale_optional_camera_is_left_out():
 def test_a_repeated_frame_is_not_a_new_look():
     paired = pairing(second_required=False)
     paired.joints(sample(0.5, 0))
-    assert show(paired, 'front', 1, 10, stamp_ms=5) is not None
-    assert show(paired, 'front', 1, 110, stamp_ms=5) is None
+    show(paired, 'front', 1, 10, stamp_ms=5)
+    assert show(paired, 'front', 1, 60, stamp_ms=55) is not None
+    assert show(paired, 'front', 1, 110, stamp_ms=55) is None
+
+
+def test_cameras_of_one_rate_are_paired_within_a_frame_not_across_two():
+    paired = pairing(second_required=False)
+    stamps = []
+    for at_ms in range(0, 1000, 200):
+        paired.joints(sample(0.5, at_ms))
+        for slot in ('front', 'wrist'):
+            if at_ms or slot == 'front':       # the second camera starts later
+                observation = show(paired, slot, 1, at_ms)
+                if observation is not None:
+                    stamps.append((at_ms, sorted(observation.images),
+                                   observation.stamp_ns // MS))
+    assert [(at_ms, stamp_ms) for at_ms, slots, stamp_ms in stamps if len(slots) == 2] == [
+        (200, 200), (400, 400), (600, 600), (800, 800)]
 
 
 def test_no_observation_without_joints_or_with_stale_ones():

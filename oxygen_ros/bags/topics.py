@@ -1,0 +1,107 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Which recorded topic feeds which input of a robot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from oxygen_ros.bags.files import BagError
+from oxygen_ros.config import RobotProfile
+
+PICTURES = ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage')
+JOINT_STATES = 'sensor_msgs/msg/JointState'
+STRING = 'std_msgs/msg/String'
+COMMANDS = ('trajectory_msgs/msg/JointTrajectory', 'std_msgs/msg/Float64MultiArray', JOINT_STATES)
+
+
+@dataclass(frozen=True)
+class BagTopics:
+    """The topics of a recording by what they are to the robot; '' = not recorded."""
+
+    cameras: Mapping[str, str]      # slot -> topic, recorded ones only
+    joint_states: str
+    instruction: str
+    commands: str
+    notes: tuple[str, ...] = ()     # choices that were made, in words
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Topics to read, pictures last: what belongs to a picture is there when it comes."""
+        return tuple(topic for topic in (self.instruction, self.joint_states, self.commands,
+                                         *self.cameras.values()) if topic)
+
+
+def find_topics(robot: RobotProfile, types: Mapping[str, str], *, namespace: str = '',
+                remap: Mapping[str, str] | None = None) -> BagTopics:
+    """
+    Return where the inputs of a robot are among the topics of a bag.
+
+    types: topic -> message type. remap: name in the profile -> name in the bag. A topic that is
+    not there under its own name is looked for under any namespace, if only one fits. Raises
+    BagError naming what is missing and what there is.
+    """
+    search = _Search(types, namespace, remap or {})
+    cameras, missing = {}, []
+    for camera in robot.cameras:
+        names = [camera.topic, f'{camera.topic}/compressed']
+        topic = search.find(names[::-1] if camera.compressed else names, PICTURES)
+        if topic:
+            cameras[camera.slot] = topic
+        elif camera.required:
+            missing.append(f'camera {camera.slot} ({camera.topic}, raw or compressed)')
+    joint_states = search.find([robot.joint_states_topic], (JOINT_STATES,))
+    if not joint_states:
+        missing.append(f'joint states ({robot.joint_states_topic})')
+    if missing:
+        known = ', '.join(f'{topic} [{kind.split("/")[-1]}]' for topic, kind in
+                          sorted(types.items()))
+        raise BagError(f'the recording lacks {" and ".join(missing)} of robot {robot.name}; it '
+                       f'has {known}; correct the profile, or give --remap NAME:=/topic')
+    return BagTopics(
+        cameras, joint_states, search.find(['instruction'], (STRING,)),
+        search.find([robot.command_topic], COMMANDS), tuple(search.notes))
+
+
+class _Search:
+    """Looks names up, and remembers the choices that a user should know of."""
+
+    def __init__(self, types: Mapping[str, str], namespace: str, remap: Mapping[str, str]):
+        self._types = types
+        self._namespace = f'/{namespace.strip("/")}' if namespace.strip('/') else ''
+        self._remap = {name.lstrip('/'): topic for name, topic in remap.items()}
+        self.notes: list[str] = []
+
+    def find(self, names: list[str], kinds: tuple[str, ...]) -> str:
+        for name in names:
+            mapped = self._remap.get(name.lstrip('/'))
+            if mapped is not None:
+                topic = f'/{mapped.lstrip("/")}'
+                if self._types.get(topic) not in kinds:
+                    is_there = f'is {self._types[topic]}' if topic in self._types else \
+                        'is not recorded'
+                    raise BagError(f'--remap {name}:={mapped}: {topic} {is_there}; wanted one of '
+                                   f'{", ".join(kinds)}')
+                return topic
+        for name in names:
+            topic = name if name.startswith('/') else f'{self._namespace}/{name}'
+            if self._types.get(topic) in kinds:
+                return topic
+        for name in names:
+            fits = [topic for topic, kind in self._types.items()
+                    if kind in kinds and topic.endswith(f'/{name.lstrip("/")}')]
+            if len(fits) == 1:
+                self.notes.append(f'{fits[0]} is taken for {name}')
+                return fits[0]
+        return ''

@@ -1,0 +1,74 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Recorded topics find their way to the inputs of a robot, under any names."""
+
+import pytest
+
+from oxygen_ros.bags.files import BagError
+from oxygen_ros.bags.topics import find_topics
+from oxygen_ros.config import Camera
+from oxygen_ros.config import Joint
+from oxygen_ros.config import RobotProfile
+
+IMAGE, JPEG = 'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'
+JOINTS, NUMBERS = 'sensor_msgs/msg/JointState', 'std_msgs/msg/Float64MultiArray'
+ROBOT = RobotProfile(
+    'bench', (Camera('front', 'front/image'), Camera('wrist', 'wrist/image', required=False)),
+    (Joint('arm'),))
+
+
+def test_names_of_the_profile_are_found_raw_or_compressed():
+    found = find_topics(ROBOT, {'/front/image/compressed': JPEG, '/joint_states': JOINTS,
+                                '/wrist/image': IMAGE, '/wrist/image/compressed': JPEG,
+                                '/command': NUMBERS})
+    assert found.cameras == {'front': '/front/image/compressed', 'wrist': '/wrist/image'}
+    assert found.commands == '/command' and not found.instruction and not found.notes
+    assert found.wanted[0] == '/joint_states'     # before the pictures they belong to
+
+
+def test_a_namespace_is_given_or_found_and_then_told():
+    types = {'/left/front/image': IMAGE, '/left/joint_states': JOINTS}
+    assert not find_topics(ROBOT, types, namespace='left').notes
+    found = find_topics(ROBOT, types)
+    assert found.cameras == {'front': '/left/front/image'}
+    assert found.notes[0] == '/left/front/image is taken for front/image'
+
+
+def test_of_two_robots_none_is_guessed():
+    types = {f'/{name}/{topic}': kind for name in ('left', 'right')
+             for topic, kind in (('front/image', IMAGE), ('joint_states', JOINTS))}
+    with pytest.raises(BagError, match='lacks camera front .* and joint states'):
+        find_topics(ROBOT, types)
+    assert find_topics(ROBOT, types, namespace='/right').joint_states == '/right/joint_states'
+
+
+def test_other_names_are_mapped():
+    types = {'/cam/color': IMAGE, '/arm/state': JOINTS}
+    found = find_topics(ROBOT, types, remap={'front/image': '/cam/color',
+                                             'joint_states': 'arm/state'})
+    assert found.cameras == {'front': '/cam/color'} and found.joint_states == '/arm/state'
+
+
+def test_a_mapping_to_nothing_or_to_another_type_is_refused():
+    types = {'/cam/color': JOINTS, '/joint_states': JOINTS}
+    with pytest.raises(BagError, match='/cam/depth is not recorded'):
+        find_topics(ROBOT, types, remap={'front/image': '/cam/depth'})
+    with pytest.raises(BagError, match='/cam/color is sensor_msgs/msg/JointState'):
+        find_topics(ROBOT, types, remap={'front/image': '/cam/color'})
+
+
+def test_what_is_missing_is_named_with_what_there_is():
+    with pytest.raises(BagError, match=r'camera front .* it has /tf \[TFMessage\]'):
+        find_topics(ROBOT, {'/tf': 'tf2_msgs/msg/TFMessage'})
