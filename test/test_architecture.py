@@ -56,7 +56,7 @@ ALLOWED = {
     'view': (NOUNS | {'sensing'}, {'numpy', 'cv2'}),
     'ros': (NOUNS | {'policy', 'runtime', 'sensing', 'spaces', 'view'}, {'numpy', 'cv2'} | ROS),
     'tools': (NOUNS | {'models', 'checkpoint', 'engine', 'policy', 'runtime'},
-    'ros': (NOUNS | {'policy', 'runtime', 'sensing', 'view'}, {'numpy', 'cv2'} | ROS),
+    'ros': (NOUNS | {'policy', 'runtime', 'sensing', 'bags', 'view'}, {'numpy', 'cv2'} | ROS),
     'evaluation': (NOUNS | {'engine', 'policy', 'runtime', 'sensing', 'bags'},
                    {'numpy', 'cv2'}),
     'tools': (NOUNS | {'models', 'checkpoint', 'engine', 'policy', 'runtime', 'bags',

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from oxygen_ros.bags.files import BagError
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.config.robot import POSITION_TYPES
 
 PICTURES = ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage')
 JOINT_STATES = 'sensor_msgs/msg/JointState'
@@ -69,9 +70,11 @@ def find_topics(robot: RobotProfile, types: Mapping[str, str], *, namespace: str
                           sorted(types.items()))
         raise BagError(f'the recording lacks {" and ".join(missing)} of robot {robot.name}; it '
                        f'has {known}; correct the profile, or give --remap NAME:=/topic')
-    return BagTopics(
-        cameras, joint_states, search.find(['instruction'], (STRING,)),
-        search.find([robot.command_topic], COMMANDS), tuple(search.notes))
+    # Recorded speeds or poses of a tool are no positions to compare actions with.
+    commands = (search.find([robot.command_topic], COMMANDS)
+                if robot.command_type in POSITION_TYPES else '')
+    return BagTopics(cameras, joint_states, search.find(['instruction'], (STRING,)), commands,
+                     tuple(search.notes))
 
 
 class _Search:
