@@ -58,6 +58,13 @@ def find_files(path: Path) -> BagFiles:
     return BagFiles(tuple(paths or present), tuple(faults))
 
 
+def is_bag(path: Path) -> bool:
+    """Return whether a path looks like a recording: a storage file, or a folder with some."""
+    if path.is_dir():
+        return any(child.name == METADATA or is_storage(child) for child in path.iterdir())
+    return path.is_file() and is_storage(path)
+
+
 def is_storage(path: Path) -> bool:
     """Return whether a file name is that of a storage file, compressed or not."""
     bare = path.with_suffix('') if path.suffix == COMPRESSED else path

@@ -46,6 +46,7 @@ from sensor_msgs.msg import CompressedImage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from oxygen_ros.bags.files import is_bag
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
@@ -192,8 +193,12 @@ def endless(clips: Sequence[Clip]) -> Iterator[Clip]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Play until the end, SIGINT or SIGTERM; return the exit code."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if '--robot' in argv or any(is_bag(Path(argument)) for argument in argv):
+        from oxygen_ros.ros import bag_player  # needs rosbags, clips do not
+        return bag_player.main(argv)
     stopping = stop_on_signals()
-    options, ros_arguments = parse(list(sys.argv[1:] if argv is None else argv))
+    options, ros_arguments = parse(argv)
     try:
         clips = load_clips(Path(options.folder), options.clips)
     except RecordingError as error:
@@ -218,7 +223,8 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(
         prog='oxygen play', description='Play recorded clips of a real robot onto ROS topics.',
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog='example:\n  oxygen play ../shared/data/bridge_v2_sample --clips 0,4 --loop\n'
+        epilog='A rosbag2 recording is played too: oxygen play BAG --robot PROFILE --help\n\n'
+               'example:\n  oxygen play ../shared/data/bridge_v2_sample --clips 0,4 --loop\n'
                '  oxygen node --ros-args -p robot:=widowx -p autostart:=true')
     parser.add_argument('folder', metavar='DIR', help='folder with episodes.json and episodes.npz')
     parser.add_argument('--clips', type=clip_numbers, default=(), metavar='N,N,...',

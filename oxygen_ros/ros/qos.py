@@ -107,3 +107,17 @@ def publisher_events(topic: str, faults) -> PublisherEventCallbacks:
     """Report a subscriber that cannot hear."""
     return PublisherEventCallbacks(incompatible_qos=lambda event: faults.warn(
         f'qos {topic}', mismatch_text(topic, event.last_policy_kind, ours='subscriber')))
+
+
+def as_offered(node, topic: str, *, depth: int) -> QoSProfile:
+    """Ask for as much as every publisher of a topic offers, no more, or nothing would come."""
+    offered = [info.qos_profile for info in node.get_publishers_info_by_topic(topic)]
+    reliable = offered and all(
+        profile.reliability == ReliabilityPolicy.RELIABLE for profile in offered)
+    latched = offered and all(
+        profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in offered)
+    return QoSProfile(
+        depth=depth,
+        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+        durability=(DurabilityPolicy.TRANSIENT_LOCAL if latched else
+                    DurabilityPolicy.VOLATILE))

@@ -20,7 +20,6 @@ nothing is asked of the node itself. While nobody looks only a few messages a se
 """
 
 from collections.abc import Callable
-from importlib import import_module
 import threading
 import time
 
@@ -34,6 +33,7 @@ from rclpy.serialization import deserialize_message
 from std_srvs.srv import Trigger
 
 from oxygen_ros.ros import qos
+from oxygen_ros.ros.messages import message_class
 from oxygen_ros.view import Channel
 from oxygen_ros.view import channel_of
 from oxygen_ros.view import channels
@@ -168,3 +168,7 @@ def message_class(name: str) -> type:
     """Return the class of 'sensor_msgs/msg/Image'."""
     package, folder, word = name.split('/')
     return getattr(import_module(f'{package}.{folder}'), word)
+            latched = offered and all(
+                profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in offered)
+            return qos.latched() if latched else qos.status()
+        return _QOS.get(channel.kind, qos.stream(depth=1))

@@ -1,0 +1,23 @@
+# Copyright 2026 The oxygen_ros Authors
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
+"""Message classes by the names that the ROS graph and bags give them."""
+
+from importlib import import_module
+
+
+def message_class(name: str) -> type:
+    """Return the class of 'sensor_msgs/msg/Image'."""
+    package, folder, word = name.split('/')
+    return getattr(import_module(f'{package}.{folder}'), word)
