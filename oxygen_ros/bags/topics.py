@@ -23,6 +23,7 @@ from oxygen_ros.config.robot import POSITION_TYPES
 
 PICTURES = ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage')
 JOINT_STATES = 'sensor_msgs/msg/JointState'
+POSE = 'geometry_msgs/msg/PoseStamped'
 STRING = 'std_msgs/msg/String'
 COMMANDS = ('trajectory_msgs/msg/JointTrajectory', 'std_msgs/msg/Float64MultiArray', JOINT_STATES)
 
@@ -32,16 +33,17 @@ class BagTopics:
     """The topics of a recording by what they are to the robot; '' = not recorded."""
 
     cameras: Mapping[str, str]      # slot -> topic, recorded ones only
-    joint_states: str
-    instruction: str
-    commands: str
+    joint_states: str = ''
+    pose: str = ''                  # of the tool, for robots whose profile has a pose topic
+    instruction: str = ''
+    commands: str = ''
     notes: tuple[str, ...] = ()     # choices that were made, in words
 
     @property
     def wanted(self) -> tuple[str, ...]:
         """Topics to read, pictures last: what belongs to a picture is there when it comes."""
-        return tuple(topic for topic in (self.instruction, self.joint_states, self.commands,
-                                         *self.cameras.values()) if topic)
+        return tuple(topic for topic in (self.instruction, self.joint_states, self.pose,
+                                         self.commands, *self.cameras.values()) if topic)
 
 
 def find_topics(robot: RobotProfile, types: Mapping[str, str], *, namespace: str = '',
@@ -62,9 +64,13 @@ def find_topics(robot: RobotProfile, types: Mapping[str, str], *, namespace: str
             cameras[camera.slot] = topic
         elif camera.required:
             missing.append(f'camera {camera.slot} ({camera.topic}, raw or compressed)')
-    joint_states = search.find([robot.joint_states_topic], (JOINT_STATES,))
-    if not joint_states:
-        missing.append(f'joint states ({robot.joint_states_topic})')
+    states = {}
+    for name, kind, is_needed, topic in (
+            ('joint_states', JOINT_STATES, robot.reads_joint_states, robot.joint_states_topic),
+            ('pose', POSE, bool(robot.pose_topic), robot.pose_topic)):
+        states[name] = search.find([topic], (kind,)) if is_needed else ''
+        if is_needed and not states[name]:
+            missing.append(f'{name.replace("_", " ")} ({topic})')
     if missing:
         known = ', '.join(f'{topic} [{kind.split("/")[-1]}]' for topic, kind in
                           sorted(types.items()))
@@ -73,8 +79,8 @@ def find_topics(robot: RobotProfile, types: Mapping[str, str], *, namespace: str
     # Recorded speeds or poses of a tool are no positions to compare actions with.
     commands = (search.find([robot.command_topic], COMMANDS)
                 if robot.command_type in POSITION_TYPES else '')
-    return BagTopics(cameras, joint_states, search.find(['instruction'], (STRING,)), commands,
-                     tuple(search.notes))
+    return BagTopics(cameras, **states, instruction=search.find(['instruction'], (STRING,)),
+                     commands=commands, notes=tuple(search.notes))
 
 
 class _Search:

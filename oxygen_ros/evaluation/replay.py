@@ -47,6 +47,7 @@ from oxygen_ros.runtime.status import SessionStatus
 from oxygen_ros.sensing.convert import ImageDecoder
 from oxygen_ros.sensing.intake import Intake
 from oxygen_ros.sensing.intake import JOINTS_SOURCE
+from oxygen_ros.sensing.intake import POSE_SOURCE
 from oxygen_ros.sensing.intake import Source
 
 TIMINGS = ('offline', 'realtime', 'simulated')
@@ -83,7 +84,7 @@ class Replayed:
     setting: ReplaySetting
     notes: Notes
     topics: BagTopics
-    sources: Mapping[str, Source]         # by camera slot and 'joint_states'
+    sources: Mapping[str, Source]         # by camera slot, 'joint_states', 'pose'
     status: SessionStatus
     start_ns: int                         # of the first message used
     end_ns: int
@@ -119,7 +120,7 @@ class _Replay:
         self._undecodable: dict[str, list[str]] = {}      # topic -> reasons
         self._takes = {
             topics.instruction: self._take_instruction, topics.joint_states: self._take_joints,
-            topics.commands: self._take_command,
+            topics.pose: self._take_pose, topics.commands: self._take_command,
             **{topic: self._picture_taker(slot) for slot, topic in topics.cameras.items()}}
 
     def run(self) -> Replayed:
@@ -173,7 +174,10 @@ class _Replay:
         for camera in self._setting.robot.cameras:
             intake.sources[camera.slot] = Source(
                 self._topics.cameras.get(camera.slot, ''), camera.required)
-        intake.sources[JOINTS_SOURCE] = Source(self._topics.joint_states, True)
+        for name, topic in ((JOINTS_SOURCE, self._topics.joint_states),
+                            (POSE_SOURCE, self._topics.pose)):
+            if topic:
+                intake.sources[name] = Source(topic, True)
         return intake
 
     def _begin(self, session: Session) -> None:
@@ -205,6 +209,9 @@ class _Replay:
     def _take_joints(self, content: Any, now_ns: int) -> None:
         self._intake.joints(content, now_ns=now_ns)
 
+    def _take_pose(self, content: Any, now_ns: int) -> None:
+        self._intake.pose(content, now_ns=now_ns)
+
     def _take_instruction(self, content: Any, now_ns: int) -> None:
         if not self._setting.instruction:
             self._notes.set_instruction(content.data)
@@ -230,7 +237,7 @@ class _Replay:
                 faults.append(f'{source.topic}: stamped zero; the time of arrival is used')
         reader = self._intake.reader
         if reader.missing:
-            faults.append(f'{self._topics.joint_states} never names joint '
+            faults.append(f'{self._topics.joint_states or self._topics.pose} never names joint '
                           f'{", ".join(reader.missing)}; it names '
                           f'{", ".join(reader.offered) or "none"}')
         return faults

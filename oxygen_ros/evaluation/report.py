@@ -134,8 +134,8 @@ def _setting(replayed: Replayed) -> dict[str, Any]:
 
 def _recording(replayed: Replayed) -> dict[str, Any]:
     topics, counts = replayed.topics, replayed.num_messages
-    roles = {'joint_states': topics.joint_states, 'instruction': topics.instruction,
-             'commands': topics.commands}
+    roles = {'joint_states': topics.joint_states, 'pose': topics.pose,
+             'instruction': topics.instruction, 'commands': topics.commands}
     return {
         'start_ns': replayed.start_ns, 'seconds': _since(replayed, replayed.end_ns),
         'cameras': {slot: {'topic': topic, 'messages': counts[topic]}

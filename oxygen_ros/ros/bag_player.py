@@ -72,7 +72,8 @@ class BagPlayer(Node):
         self._restamp = restamp
         self._instruction_topic = topics.instruction
         self._rate, self._paused = rate, False
-        names = {topics.joint_states: robot.joint_states_topic, topics.instruction: 'instruction'}
+        names = {topics.instruction: 'instruction', topics.joint_states: robot.joint_states_topic,
+                 topics.pose: robot.pose_topic}
         for camera in robot.cameras:
             topic = topics.cameras.get(camera.slot)
             if topic:
