@@ -71,7 +71,6 @@ class BagPlayer(Node):
         super().__init__('player')
         self._restamp = restamp
         self._instruction_topic = topics.instruction
-        self._rate, self._paused = rate, False
         names = {topics.instruction: 'instruction', topics.joint_states: robot.joint_states_topic,
                  topics.pose: robot.pose_topic}
         for camera in robot.cameras:
@@ -88,9 +87,10 @@ class BagPlayer(Node):
             for topic, name in names.items()}
         self._kinds = {topic: message_class(types[topic]) for topic in names}
         self._clock_publisher = None if restamp else self.create_publisher(Clock, '/clock', 10)
-        for name, value, text in (('rate', rate, 'Speed: 1 is as recorded.'),
-                                  ('paused', False, 'Stand still; /clock stands still too.')):
-            self.declare_parameter(name, value, ParameterDescriptor(description=text))
+        self._rate = self.declare_parameter('rate', rate, ParameterDescriptor(
+            description='Speed: 1 is as recorded.')).value
+        self._paused = self.declare_parameter('paused', False, ParameterDescriptor(
+            description='Stand still; /clock stands still too.')).value
         self.add_on_set_parameters_callback(self._on_set)
 
     def has_listener(self) -> bool:

@@ -18,6 +18,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import fields
 import json
+import os
 from pathlib import Path
 import sys
 import time
@@ -140,11 +141,9 @@ def _evaluate(options: argparse.Namespace, setting: ReplaySetting) -> int:
     bag = Path(options.bag)
     name = bag.resolve().name
     folder = Path(options.output or f'{name}-evaluation')
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        return _complain(f'{folder} cannot be made: {error.strerror}; give another --output',
-                         EXIT_FAILED)
+    if not os.access(next(parent for parent in (folder, *folder.absolute().parents)
+                          if parent.exists()), os.W_OK):
+        return _complain(f'{folder} cannot be written; give another --output', EXIT_FAILED)
     bar = ProgressBar(quiet=options.quiet)
     try:
         replayed = replay(bag, setting, on_progress=bar.show)
@@ -158,6 +157,7 @@ def _evaluate(options: argparse.Namespace, setting: ReplaySetting) -> int:
         replayed.notes, reference, delay_s=options.delay)
     report = document(replayed, errors, bag=name, machine={'processor': processor_name()})
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         json_file = Path(options.json) if options.json else folder / 'report.json'
         write_json(json_file, report)
         write_ticks(folder / 'ticks.csv', replayed, reference, errors)
