@@ -118,7 +118,7 @@ def test_a_torn_recording_is_evaluated_as_far_as_it_goes_and_that_is_told(bench,
     (['BAG', '--robot', 'PROFILE', '--timing', 'simulated'], 2, 'oxygen bench costs'),
     (['BAG', '--robot', 'PROFILE', '--remap', 'front'], 2, 'NAME:=/topic'),
     (['BAG', '--robot', 'PROFILE', '--tasks', '/no/tasks.yaml'], 2, '/no/tasks.yaml'),
-    (['BAG', '--robot', 'so101'], 1, 'lacks')])
+    (['BAG', '--robot', 'widowx'], 1, 'lacks')])
 def test_what_is_wrong_is_one_line_and_a_code(bench, tmp_path, monkeypatch, capsys, arguments,
                                               code, told):
     monkeypatch.chdir(tmp_path)
@@ -190,7 +190,7 @@ def test_what_is_no_report_is_refused(evaluated, tmp_path, capsys, text, told):
 def test_reports_of_other_recordings_or_robots_cannot_be_compared(evaluated, tmp_path, capsys):
     report = str(evaluated / 'report.json')
     later = changed(evaluated, tmp_path / 'later.json', lambda report: report['chunks'].update(
-        stamps_ns=[stamp + S for stamp in report['chunks']['stamps_ns']]))
+        stamps_ns=[stamp + S // 7 for stamp in report['chunks']['stamps_ns']]))
     other = changed(evaluated, tmp_path / 'other.json', lambda report: report['setting'].update(
         joints=['x']))
     assert main(['--compare', report, later]) == main(['--compare', report, other]) == 2
