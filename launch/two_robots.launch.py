@@ -19,7 +19,7 @@ Two robots side by side, each with a node of its own in a namespace of its own.
     ros2 launch oxygen_ros two_robots.launch.py left_robot:=/path/a.yaml right_robot:=/path/b.yaml
 
 Topics are <namespace>/joint_states, <namespace>/command and so on. Two engines need the cores or
-the GPU memory of two: see doc/howto/robot.md.
+the GPU memory of two: see doc/howto/several_robots.md.
 """
 
 from launch import LaunchDescription

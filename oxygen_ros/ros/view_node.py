@@ -162,13 +162,3 @@ class ViewNode(Node):
             news, self._asked = keeping - self._asked, self._asked | keeping
             return (qos.latched(), qos.status()) if news else (qos.status(),)
         return (_QOS.get(channel.kind, qos.stream(depth=1)),)
-
-
-def message_class(name: str) -> type:
-    """Return the class of 'sensor_msgs/msg/Image'."""
-    package, folder, word = name.split('/')
-    return getattr(import_module(f'{package}.{folder}'), word)
-            latched = offered and all(
-                profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for profile in offered)
-            return qos.latched() if latched else qos.status()
-        return _QOS.get(channel.kind, qos.stream(depth=1))

@@ -42,7 +42,7 @@ def test_two_robots_act_and_speak_side_by_side(make_node, tmp_path):
                 tmp_path / side, parameters={'autostart': 'true', 'replan_hz': 4.0},
                 ros_arguments=['-r', f'__ns:=/{side}'])
         for side in SIDES:
-            wait_until(lambda: len(heard[side].messages['command']) > 50
+            wait_until(lambda side=side: len(heard[side].messages['command']) > 50
                        and heard[side].messages['oxygen/language'], timeout_s=300)
         for side, arm in SIDES.items():
             told = np.array([message.points[0].positions
