@@ -84,7 +84,8 @@ def messages_page() -> str:
 # Commands within a command that have a module of their own: words -> module.
 INNER = {'bench tick': 'oxygen_ros.tools.bench_tick',
          'bench words': 'oxygen_ros.tools.bench_words',
-         'bench recall': 'oxygen_ros.tools.bench_recall'}
+         'bench recall': 'oxygen_ros.tools.bench_recall',
+         'bench costs': 'oxygen_ros.tools.bench_costs'}
 
 
 def parser_of(module: str) -> argparse.ArgumentParser:

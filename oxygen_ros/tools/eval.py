@@ -274,7 +274,7 @@ def _parser() -> argparse.ArgumentParser:
         help='from a command to its effect in the recording (default: estimated)')
     comparing = parser.add_argument_group('comparison')
     add = comparing.add_argument
-    add('--compare', nargs=2, metavar=('A.json', 'B.json'), help='compare two reports')
+    add('--compare', nargs=2, metavar='REPORT', help='compare two report.json')
     for field in fields(Tolerances):
         add(f'--{field.name}-tolerance', type=float, default=field.default, metavar='X',
             help=f'{TOLERANCE_HELP[field.name]} (default: {field.default:g})')

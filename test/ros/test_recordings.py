@@ -146,7 +146,7 @@ def offline_chunks(bag, profile):
 
 def live_chunks(messages):
     """Return observation stamp -> actions of what a node published."""
-    return {message.header.stamp.sec * S + message.header.stamp.nanosec:
+    return {message.observation_stamp.sec * S + message.observation_stamp.nanosec:
             np.array(message.positions, np.float32).reshape(message.horizon, -1)
             for message in messages}
 
@@ -188,7 +188,7 @@ def test_a_loop_starts_over_and_no_old_action_survives_it(tools, node, heard, ba
     count = len(heard.messages[CHUNK])
     wait_until(lambda: len(heard.messages[CHUNK]) > count, timeout_s=60)
     assert player.finish(number=signal.SIGINT)[0] == 0
-    stamps = [message.header.stamp.sec * S + message.header.stamp.nanosec
+    stamps = [message.observation_stamp.sec * S + message.observation_stamp.nanosec
               for message in heard.messages[CHUNK][before:]]
     assert any(later < earlier for earlier, later in zip(stamps, stamps[1:]))
     assert node.process.poll() is None and 'Traceback' not in node.log
