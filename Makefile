@@ -14,8 +14,7 @@ SHELL := /bin/bash
 
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := torch,checkpoints,images,sim,kinematics,bench,test
-EXTRAS := torch,images,bags,sim,kinematics,bench,test
+EXTRAS := torch,checkpoints,images,bags,sim,kinematics,bench,test
 PYTHON ?=
 SECONDS ?=
 PYTEST_ARGS ?=
