@@ -26,7 +26,6 @@ COMMANDS = {
     'say': ('oxygen_ros.ros.say', 'tell a running robot what to do'),
     'sim-eval': ('oxygen_ros.tools.sim_eval', 'examine a checkpoint on the simulated robot'),
     'train': ('oxygen_ros.tools.train', 'train the model of the simulated robot'),
-    'play': ('oxygen_ros.ros.play_node', 'publish recorded clips as camera and joint topics'),
     'play': ('oxygen_ros.ros.play_node', 'publish a recording as camera and joint topics'),
     'watch': ('oxygen_ros.ros.monitor', 'print what a running node says and how it keeps time'),
     'view': ('oxygen_ros.ros.view', 'show a running node in a browser'),

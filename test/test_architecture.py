@@ -58,12 +58,10 @@ ALLOWED = {
             {'numpy', 'cv2'} | ROS),
     'evaluation': (NOUNS | {'engine', 'policy', 'runtime', 'sensing', 'bags'},
                    {'numpy', 'cv2'}),
-    'tools': (NOUNS | {'models', 'checkpoint', 'engine', 'policy', 'runtime', 'bags',
-                       'evaluation'},
-              {'numpy', 'yaml', 'torch', 'matplotlib'}),
     'sim': (NOUNS, {'numpy', 'mujoco'}),
     'training': (NOUNS | {'models', 'spaces', 'checkpoint', 'runtime', 'sim'}, {'numpy', 'torch'}),
-    'tools': (NOUNS | {'models', 'checkpoint', 'engine', 'policy', 'runtime', 'sim', 'training'},
+    'tools': (NOUNS | {'models', 'checkpoint', 'engine', 'policy', 'runtime', 'sim', 'training',
+                       'bags', 'evaluation'},
               {'numpy', 'yaml', 'torch', 'matplotlib', 'cv2'}),
 }
 # Single files that may import more than their folder.
