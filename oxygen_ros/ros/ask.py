@@ -77,7 +77,7 @@ class AskServer:
             cancel_service_qos_profile=qos.service())
 
     def attach(self, session) -> None:
-        """Ask this session from now on; None: reject questions."""
+        """Ask this session from now on; None: refuse questions."""
         self._session = session
 
     def destroy(self) -> None:
