@@ -35,6 +35,7 @@ from rclpy.signals import SignalHandlerOptions
 from ros_helpers import FakeRobot
 from ros_helpers import Listener
 from ros_helpers import NodeProcess
+from ros_helpers import REPLAN_HZ
 from ros_helpers import ROBOT_YAML
 from ros_helpers import wait_until
 from trajectory_msgs.msg import JointTrajectory
@@ -140,7 +141,7 @@ def caller(make_lasting_node):
 def running_node(tmp_path_factory, robot, heard):
     """Start a node with three language tasks and wait until it acts."""
     node = NodeProcess(tmp_path_factory.mktemp('node'), parameters={
-        'autostart': True, 'replan_hz': 3.0})
+        'autostart': True, 'replan_hz': REPLAN_HZ})
     try:
         node.wait_for_log('active: 50 commands per second', timeout_s=240)
         wait_until(lambda: heard.last('oxygen/deadline')

@@ -43,6 +43,7 @@ from oxygen_ros.msg import Deadline
 from oxygen_ros.ros import qos
 
 ROOT = Path(__file__).resolve().parents[2]
+REPLAN_HZ = 3.0           # of the running node: leaves time for texts on a busy machine
 JOINTS = ('arm', 'elbow', 'gripper')
 ROBOT_YAML = """
 name: bench

@@ -25,6 +25,7 @@ from rclpy.parameter import Parameter
 from ros_helpers import ask
 from ros_helpers import call
 from ros_helpers import Listener
+from ros_helpers import REPLAN_HZ
 from ros_helpers import result_of
 from ros_helpers import verdict
 from ros_helpers import wait_until
@@ -63,7 +64,7 @@ def change(caller):
     def apply(**values):
         assert set_parameters(caller, **values) == (True, '')
     yield apply
-    apply(task_changes='', say_answers=False)
+    apply(task_changes='', say_answers=False, replan_hz=REPLAN_HZ)
 
 
 def set_subtask(caller, **fields):
@@ -166,7 +167,8 @@ def test_a_new_instruction_ends_the_subtask_of_the_old_one(
     verdict(heard, 'fresh')
 
 
-def test_a_question_may_use_what_is_remembered(running_node, caller, heard):
+def test_a_question_may_use_what_is_remembered(running_node, caller, heard, change):
+    change(replan_hz=1.0)     # a prompt with facts is long: time for it on a busy machine too
     wait_until(lambda: heard.messages['oxygen/memory'], timeout_s=60)
     thing = heard.last('oxygen/memory').subject
     goal, _ = ask(caller, heard, f'where is the {thing}?', use_memory=True, max_tokens=4)
@@ -183,7 +185,7 @@ def test_a_question_may_use_what_is_remembered(running_node, caller, heard):
 
 def test_many_questions_at_once_all_end_and_too_many_are_told_why(
         running_node, caller, heard, change):
-    change(task_changes='{narrate: off, subtask: off, memory: off}')    # all time for the answers
+    change(task_changes='{narrate: off, subtask: off, memory: off}', replan_hz=1.0)
     client = ActionClient(caller, Ask, 'oxygen/ask', goal_service_qos_profile=qos.service(),
                           result_service_qos_profile=qos.service())
     assert client.wait_for_server(10.0)
