@@ -200,7 +200,8 @@ def test_many_questions_at_once_all_end_and_too_many_are_told_why(
     assert len(results) - len(refused) >= 16
     assert all('questions are open' in result.detail or 'are waiting' in result.detail
                for result in refused)
-    verdict(heard, 'fresh')
+    change(replan_hz=REPLAN_HZ)
+    verdict(heard, 'fresh', timeout_s=30)
 
 
 def test_a_question_ends_at_its_deadline(running_node, caller, heard):
