@@ -28,7 +28,7 @@ COMMANDS = {
     'train': ('oxygen_ros.tools.train', 'train the model of the simulated robot'),
     'play': ('oxygen_ros.ros.play_node', 'publish a recording as camera and joint topics'),
     'watch': ('oxygen_ros.ros.monitor', 'print what a running node says and how it keeps time'),
-    'view': ('oxygen_ros.ros.view', 'show a running node in a browser'),
+    'view': ('oxygen_ros.ros.view', 'show a running node or a recording in a browser'),
     'profile': ('oxygen_ros.ros.profile', 'list, show and check robot profiles'),
     'ask': ('oxygen_ros.ros.ask_client', 'ask a running node about what its robot sees'),
     'tasks': ('oxygen_ros.ros.tasks_client', 'show and change the standing tasks of a node'),

@@ -53,7 +53,7 @@ ALLOWED = {
     'runtime': (NOUNS | {'models', 'checkpoint', 'engine', 'policy'}, {'numpy', 'torch'}),
     'bags': (NOUNS, {'numpy', 'yaml', 'rosbags', 'lz4', 'backports', 'compression'}),
     'sensing': (NOUNS, {'numpy', 'cv2', 'cv_bridge', 'rosbags'}),
-    'view': (NOUNS | {'sensing'}, {'numpy', 'cv2'}),
+    'view': (NOUNS | {'sensing', 'bags'}, {'numpy', 'cv2'}),
     'ros': (NOUNS | {'policy', 'runtime', 'sensing', 'spaces', 'bags', 'view'},
             {'numpy', 'cv2'} | ROS),
     'evaluation': (NOUNS | {'engine', 'policy', 'runtime', 'sensing', 'bags'},

@@ -13,13 +13,14 @@
 # limitations under the License.
 
 """
-A page that shows a running robot: `oxygen view`.
+A page that shows a running robot or a recording: `oxygen view [BAG]`.
 
     oxygen view [--port N] [--host ADDRESS] [--node NAME] [--ros-args -r __ns:=/robot]
-    oxygen view --rerun [--save FILE.rrd]
+    oxygen view BAG [--speed N]
+    oxygen view [BAG] --rerun [--save FILE.rrd]
 
 A process of its own that listens to the same topics as everybody else, so it costs the node
-nothing.
+nothing. A recording needs no ROS.
 """
 
 import argparse
@@ -29,14 +30,11 @@ import sys
 import threading
 import time
 
-import rclpy
-from rclpy.signals import SignalHandlerOptions
-
+from oxygen_ros.bags.files import BagError
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.command import write_figures
-from oxygen_ros.ros.view_node import ViewNode
 from oxygen_ros.view import Board
 from oxygen_ros.view import Feed
 from oxygen_ros.view import Page
@@ -56,8 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, format='%(message)s')
     start_s, start_cpu_s = time.monotonic(), time.process_time()
     try:
-        problem = show_live(options, ros_arguments, stopping)
-    except (PageError, RerunError) as error:
+        show = show_recording if options.bag else show_live
+        problem = show(options, ros_arguments, stopping)
+    except (PageError, RerunError, BagError) as error:
         problem = str(error)
     if not problem and options.json:
         seconds = time.monotonic() - start_s
@@ -72,6 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def show_live(options: argparse.Namespace, ros_arguments: list[str],
               stopping: threading.Event) -> str:
     """Show a running node; return '' or why not."""
+    import rclpy  # a recording is shown without it
+    from rclpy.signals import SignalHandlerOptions
+
+    from oxygen_ros.ros.view_node import ViewNode
     try:
         rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:       # rclpy has many, none of them of use to a user
@@ -90,6 +93,23 @@ def show_live(options: argparse.Namespace, ros_arguments: list[str],
             node.destroy_node()
     finally:
         rclpy.try_shutdown()
+    return ''
+
+
+def show_recording(options: argparse.Namespace, ros_arguments: list[str],
+                   stopping: threading.Event) -> str:
+    """Play a bag into the page; return '' or what was wrong with it."""
+    from oxygen_ros.view.player import Player  # a running node is shown without rosbags
+    with Player(options.bag, speed=options.speed) as player:
+        sink = make_sink(options, now_s=player.now_s)
+        sink.put('source', {'mode': 'recording', 'title': player.title, 'can_stop': False})
+        page = open_page(options, sink, {'play': player.control})
+        for fault in player.faults:
+            sys.stderr.write(f'oxygen view: {fault}\n')
+        try:
+            player.run(sink, stopping, seconds=options.seconds, forever=page is not None)
+        finally:
+            close(page, sink)
     return ''
 
 
@@ -122,9 +142,12 @@ def close(page: Page | None, sink) -> None:
 def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """Return our options and the arguments for ROS."""
     parser = argparse.ArgumentParser(
-        prog='oxygen view', description='Show a running robot in a browser.',
+        prog='oxygen view', description='Show a running robot or a recording in a browser.',
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog='examples:\n  oxygen view\n  oxygen view --rerun --save run.rrd')
+        epilog='examples:\n  oxygen view\n  oxygen view my_bag --speed 2\n'
+               '  oxygen view my_bag --rerun --save my_bag.rrd')
+    parser.add_argument('bag', nargs='?', default='', metavar='BAG',
+                        help='a rosbag2 recording; without it a running node is shown')
     parser.add_argument('--port', type=int, default=None, metavar='N',
                         help=f'port of the page, 0: any free one (default: {DEFAULT_PORT}, or '
                              f'any free one if that is taken)')
@@ -132,6 +155,8 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
                         help='address to listen on; 0.0.0.0 lets others look, and stop the '
                              'robot (default: this machine only)')
     parser.add_argument('--node', default='oxygen', help='name of the node (default: oxygen)')
+    parser.add_argument('--speed', type=speed, default=1.0, metavar='N',
+                        help='how much faster than recorded a bag is played (default: 1)')
     parser.add_argument('--seconds', type=float, default=0.0, metavar='N',
                         help='end after this time; 0: at Ctrl-C')
     parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
@@ -143,6 +168,17 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     if options.save and not options.rerun:
         parser.error('--save writes a recording for rerun; add --rerun')
     return options, ros_arguments
+
+
+def speed(text: str) -> float:
+    """Read a factor above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 100:
+        raise argparse.ArgumentTypeError(f'{text!r} is no factor from 0 to 100')
+    return value
 
 
 if __name__ == '__main__':

@@ -3,6 +3,7 @@
 import { drawGrid, drawHistogram, drawJoints, drawTimeline } from './plots.js';
 import { showCameras, showDeadline, showDiagnostics, showFacts, showHeader, showPool, showRates,
          showWords } from './panels.js';
+import { connectPlayer, showPlayer } from './player.js';
 
 const KEPT_S = 30;
 const DRAW_MS = 66;
@@ -49,6 +50,7 @@ function show(update) {
     showPool(values);
     showRates(values);
     showDiagnostics(values);
+    showPlayer(values);
   }
 }
 
@@ -92,5 +94,6 @@ function draw(time) {
   requestAnimationFrame(draw);
 }
 
+connectPlayer();
 connect();
 requestAnimationFrame(draw);
