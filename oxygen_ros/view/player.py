@@ -67,7 +67,7 @@ class Player:
         self._changed = threading.Event()      # the position was set, or play and pause
         self._paused = False
         self._base_s, self._base_at_s = 0.0, time.monotonic()   # position at a steady time
-        self._wanted_s: float | None = None    # position to jump to
+        self._wanted_s: float | None = 0.0     # position to jump to
         self._told = -math.inf, False          # position and pause that the page heard of
         self._unknown: set[str] = set()        # topics that could not be decoded
         self._is_over = lambda: False
@@ -115,7 +115,6 @@ class Player:
         """
         self._is_over = lambda: stopping.is_set() or 0 < seconds < time.monotonic() - began_s
         began_s = time.monotonic()
-        self._wanted_s = 0.0
         while self._wanted_s is not None and not self._is_over():
             with self._lock:
                 from_s, self._wanted_s = self._wanted_s, None
@@ -171,6 +170,8 @@ class Player:
         self._base_s, self._base_at_s, self._paused = position_s, time.monotonic(), paused
 
     def _position_s(self) -> float:
+        if self._wanted_s is not None:
+            return self._wanted_s
         gone_s = 0.0 if self._paused else (time.monotonic() - self._base_at_s) * self._speed
         return min(self.duration_s, self._base_s + gone_s)
 

@@ -87,7 +87,7 @@ class Playing:
         self._thread.join()
         self.player.__exit__()
 
-    def wait_for(self, condition, *, timeout_s: float = 10.0) -> dict:
+    def wait_for(self, condition, *, timeout_s: float = 40.0) -> dict:
         """Return everything on the board once the condition holds for it."""
         give_up_s = time.monotonic() + timeout_s
         while not condition(update := self.board.update(0)[0]):
@@ -116,16 +116,16 @@ def playing(bag):
 @pytest.mark.parametrize('plugin', StoragePlugin)
 def test_recording_is_shown_to_its_end_at_its_own_pace(tmp_path, plugin):
     start_s = time.monotonic()
-    playing = Playing(write_bag(tmp_path / 'bag', plugin), speed=4.0)
+    playing = Playing(write_bag(tmp_path / 'bag', plugin), speed=2.0)
     try:
         update = playing.wait_for_end()
-        assert time.monotonic() - start_s >= DURATION_S / 4
+        assert time.monotonic() - start_s >= DURATION_S / 2
         assert update['values']['instruction']['value'] == 'pick up the cube'
         assert update['values']['camera front']['value']['width'] == 32
         positions = [sample['values'][0] for sample in update['samples']]
         assert positions == sorted(positions) and positions[-1] >= 19
         for sample in update['samples']:     # shown when it was recorded
-            assert sample['t'] == pytest.approx(sample['values'][0] / 10, abs=0.3)
+            assert sample['t'] == pytest.approx(sample['values'][0] / 10, abs=0.6)
         assert player_of(update)['paused'], 'it stands at its end'
     finally:
         playing.end()
