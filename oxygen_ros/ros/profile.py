@@ -57,16 +57,19 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(
         prog='oxygen profile', description='List, show and check robot profiles.',
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog='examples:\n  oxygen profile list\n  oxygen profile check my_robot.yaml')
+        epilog='examples:\n  oxygen profile list\n  oxygen profile check my_robot.yaml\n'
+               '  oxygen profile check so101 --bag recordings/monday')
     verbs = parser.add_subparsers(dest='verb', required=True, metavar='list | show | check')
     verbs.add_parser('list', help='name the shipped profiles')
     show = verbs.add_parser('show', help='print what a profile says, defaults included')
     examine = verbs.add_parser(
-        'check', help='compare a profile with live topics',
+        'check', help='compare a profile with live topics or a recording',
         epilog='exit code: 0 when the profile fits, 1 when something is wrong')
     for verb in (show, examine):
         verb.add_argument('profile', help='name of a shipped profile, or path of a .yaml file')
         verb.add_argument('--urdf', default='', help='URDF that wins over that of the profile')
+    examine.add_argument('--bag', default='', metavar='PATH',
+                         help='check against this recording instead of live topics')
     examine.add_argument('--namespace', default='', help='of the topics')
     examine.add_argument('--seconds', type=float, default=5.0,
                          help='how long to listen to live topics (default: 5)')
@@ -120,10 +123,14 @@ def describe(robot: RobotProfile, name: str) -> str:
 def check(robot: RobotProfile, options: argparse.Namespace, ros_arguments: list[str]) -> int:
     """Compare a profile with what its topics carry, print the findings, return the exit code."""
     try:
-        from oxygen_ros.ros.profile_topics import findings_of_topics
-        found = findings_of_topics(robot, seconds=options.seconds, namespace=options.namespace,
-                                   ros_arguments=ros_arguments)
-    except RuntimeError as error:      # ROS does not start
+        if options.bag:
+            from oxygen_ros.ros.profile_bag import findings_of_bag
+            found = findings_of_bag(robot, options.bag, namespace=options.namespace)
+        else:
+            from oxygen_ros.ros.profile_topics import findings_of_topics
+            found = findings_of_topics(robot, seconds=options.seconds,
+                                       namespace=options.namespace, ros_arguments=ros_arguments)
+    except RuntimeError as error:      # ROS does not start, or the recording cannot be read
         return complain(str(error))
     found.append(space_finding(robot))
     for finding in found:
@@ -133,7 +140,7 @@ def check(robot: RobotProfile, options: argparse.Namespace, ros_arguments: list[
           else f'\nThe profile {robot.name} fits.')
     if options.json:
         failure = write_figures(options.json, {
-            'robot': robot.name, 'source': 'live topics', 'fits': not num_wrong,
+            'robot': robot.name, 'source': options.bag or 'live topics', 'fits': not num_wrong,
             'findings': [asdict(finding) for finding in found]})
         if failure:
             return complain(failure)
