@@ -17,26 +17,20 @@
 from collections.abc import Sequence
 import time
 
-from geometry_msgs.msg import PoseStamped
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from sensor_msgs.msg import CompressedImage
-from sensor_msgs.msg import Image
-from sensor_msgs.msg import JointState
 
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import start_failure
-from oxygen_ros.sensing import profile_check
+from oxygen_ros.ros.messages import message_class
 from oxygen_ros.sensing.findings import Finding
 from oxygen_ros.sensing.findings import NOTE
 from oxygen_ros.sensing.findings import OK
 from oxygen_ros.sensing.profile_check import ProfileCheck
 
 DISCOVERY_S = 5.0        # for publishers to appear
-TYPES = {profile_check.IMAGE: Image, profile_check.COMPRESSED: CompressedImage,
-         profile_check.JOINT_STATE: JointState, profile_check.POSE: PoseStamped}
 
 
 def findings_of_topics(robot: RobotProfile, *, seconds: float, namespace: str = '',
@@ -64,7 +58,7 @@ def _listen(node: Node, executor: SingleThreadedExecutor, robot: RobotProfile, n
     check = _discover(node, executor, robot, namespace)
     clock = node.get_clock()
     subscriptions = [node.create_subscription(
-        TYPES[kind], topic,
+        message_class(kind), topic,
         lambda message, topic=topic: check.take(topic, message, clock.now().nanoseconds),
         qos.listener()) for topic, kind in check.topics.items()]
     end_s = time.monotonic() + seconds
