@@ -92,7 +92,8 @@ class Recorder(Node):
                 continue
         for topic, kinds in found:
             is_new = topic not in self.topics and topic not in self._refused
-            if is_new and topic not in NOT_RECORDED and self.count_publishers(topic):
+            is_inner = topic in NOT_RECORDED or '/_action/' in topic
+            if is_new and not is_inner and self.count_publishers(topic):
                 self._add(topic, kinds[0])
 
     def _add(self, topic: str, kind: str) -> None:
