@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from safetensors.numpy import save_file
+from safetensors.numpy import save as to_bytes
 import torch
 
 from oxygen_ros.checkpoint import lerobot
@@ -134,7 +134,7 @@ def _write_lerobot(directory: Path, model: Pi05, statistics: Statistics, cameras
                for feature, part in ((lerobot.STATE, 'state'), (lerobot.ACTION, 'actions'))
                for name, value in statistics[part].items()}
     for name in files.values():
-        save_file(tensors, str(directory / name))
+        (directory / name).write_bytes(to_bytes(tensors))
     _write_json(directory / lerobot.PREPROCESSOR, {'name': 'policy_preprocessor', 'steps': [
         _step('rename_observations_processor', rename_map={}), _step('to_batch_processor'),
         {**_step('normalizer_processor', eps=1e-8, features={**inputs, **outputs},

@@ -57,6 +57,8 @@ def write(model, directory, layout, **options):
 def test_weights_sizes_and_tokenizer_come_back(model, tmp_path, layout):
     description = write(model, tmp_path, layout, max_tokens=120)
     assert not description.problems
+    modes = {path.stat().st_mode for path in tmp_path.rglob('*') if path.is_file()}
+    assert modes == {(tmp_path / 'config.json').stat().st_mode}   # none for its writer alone
     assert description.family == layout
     assert description.architecture == model.architecture
     assert (description.cameras, description.max_tokens) == (CAMERAS, 120)

@@ -151,7 +151,9 @@ def test_deactivate_sends_the_fallback_last_and_activate_goes_on(
     _assert_holds(heard.messages['command'], robot_state=(0.1, -0.2, 0.5))
     assert state_of(caller) == 'inactive'
     goal, _ = ask(caller, heard, 'are you there?')
-    assert not goal.accepted
+    answer = result_of(goal).result
+    assert (answer.reason, answer.text) == ('refused', '')
+    assert 'not active' in answer.detail
     make_node('rival').create_publisher(JointTrajectory, 'command', 1)
     wait_until(lambda: caller.count_publishers('command') == 2)
     assert change_state(caller, Transition.TRANSITION_ACTIVATE)
