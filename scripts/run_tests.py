@@ -17,6 +17,7 @@ Run all tests in two halves at the same time: python scripts/run_tests.py [PYTES
 
 The first half watches real nodes on the wire; it mostly waits, and needs its share of the machine
 in time. The second half mostly computes and gives way; its output is shown when both are done.
+What failed beside the other half runs once more alone, where nothing takes its time; that decides.
 """
 
 from contextlib import suppress
@@ -26,22 +27,29 @@ import sys
 import tempfile
 
 ON_THE_WIRE = ('test/faults', 'test/launch', 'test/ros')
-NO_TESTS = 5   # of pytest: its options selected none, which may be right for one half
+HALVES = {'wire': ON_THE_WIRE,
+          'rest': (*(f'--ignore={folder}' for folder in ON_THE_WIRE), 'test')}
+TESTS_FAILED, NO_TESTS = 1, 5   # of pytest; its options may select none in one half
 
 
 def main(options: list[str]) -> int:
     """Return pytest's exit code, of the half that failed if one did."""
-    pytest = [sys.executable, '-m', 'pytest', *options]
     with tempfile.TemporaryFile() as output:
-        rest = subprocess.Popen(
-            [*pytest, *(f'--ignore={folder}' for folder in ON_THE_WIRE), 'test'],
-            stdout=output, stderr=subprocess.STDOUT, preexec_fn=lambda: os.nice(5))
-        halves = (subprocess.Popen([*pytest, *ON_THE_WIRE]), rest)
-        codes = {_wait(half) for half in halves}
+        rest = _start('rest', '--cache-clear', *options, stdout=output, stderr=subprocess.STDOUT,
+                      preexec_fn=lambda: os.nice(5))
+        codes = {'wire': _wait(_start('wire', '--cache-clear', *options)), 'rest': _wait(rest)}
         output.seek(0)
         sys.stdout.buffer.write(output.read())
-        sys.stdout.flush()
-    return max(codes - {NO_TESTS}, default=NO_TESTS)
+    for half in [half for half, code in codes.items() if code == TESTS_FAILED]:
+        print(f'\nonce more, alone: what failed beside the other half ({half})', flush=True)
+        codes[half] = _wait(_start(half, '--last-failed', *options))
+    return max(set(codes.values()) - {NO_TESTS}, default=NO_TESTS)
+
+
+def _start(half: str, *options: str, **streams) -> subprocess.Popen:
+    return subprocess.Popen([sys.executable, '-m', 'pytest', '-o',
+                             f'cache_dir=.pytest_cache/{half}', *options, *HALVES[half]],
+                            **streams)
 
 
 def _wait(half: subprocess.Popen) -> int:
