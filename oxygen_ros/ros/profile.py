@@ -58,7 +58,7 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         prog='oxygen profile', description='List, show and check robot profiles.',
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog='examples:\n  oxygen profile list\n  oxygen profile check my_robot.yaml\n'
-               '  oxygen profile check so101 --bag recordings/monday')
+               '  oxygen profile check so101 --bag recordings/monday --json check.json')
     verbs = parser.add_subparsers(dest='verb', required=True, metavar='list | show | check')
     verbs.add_parser('list', help='name the shipped profiles')
     show = verbs.add_parser('show', help='print what a profile says, defaults included')

@@ -35,6 +35,7 @@ from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.command import write_figures
 
 FIND_S = 10.0           # discovery takes a second or two, on a busy machine more
 SETTLE_S = 0.5          # after the first listener: the simulator wants to hear it too
@@ -52,13 +53,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         rclpy.try_shutdown()
         return complain(start_failure(error))
     try:
-        return say(node, ' '.join(options.words), stopping)
+        return say(node, ' '.join(options.words), stopping, json_file=options.json)
     finally:
         node.destroy_node()
         rclpy.try_shutdown()
 
 
-def say(node: Node, text: str, stopping: threading.Event) -> int:
+def say(node: Node, text: str, stopping: threading.Event, *, json_file: str = '') -> int:
     """Publish when somebody listens; return the exit code."""
     publisher = node.create_publisher(String, 'instruction', qos.status())
     executor = SingleThreadedExecutor()
@@ -74,8 +75,11 @@ def say(node: Node, text: str, stopping: threading.Event) -> int:
     if not publisher.wait_for_all_acked(Duration(seconds=ACKNOWLEDGE_S)):
         return complain(f'not every listener took the instruction within {ACKNOWLEDGE_S:g} s; '
                         'see whether the node still runs')
-    sys.stdout.write(f'said to {publisher.get_subscription_count()} listeners: {text}\n')
-    return 0
+    num_listeners = publisher.get_subscription_count()
+    sys.stdout.write(f'said to {num_listeners} listeners: {text}\n')
+    failure = json_file and write_figures(json_file, {'instruction': text,
+                                                      'listeners': num_listeners})
+    return complain(failure) if failure else 0
 
 
 def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -85,6 +89,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog='example:\n  oxygen say "put the red cube in the tray"')
     parser.add_argument('words', nargs='+', help='the instruction')
+    parser.add_argument('--json', metavar='FILE', default='', help='write what was said to FILE')
     return parse_before_ros(parser, argv)
 
 

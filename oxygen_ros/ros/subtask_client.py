@@ -36,6 +36,7 @@ from oxygen_ros.ros.command import EXIT_INTERRUPTED
 from oxygen_ros.ros.command import EXIT_OK
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.command import write_figures
 from oxygen_ros.srv import SetSubtask
 
 
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             if options.text or options.hold or options.release:
                 return change(client, options)
-            return show(client)
+            return show(client, options.json)
         except Interrupted:
             return EXIT_INTERRUPTED
     return run_client('subtask', ros_arguments, options.node, stopping, work)
@@ -65,6 +66,8 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     what.add_argument('--hold', action='store_true', help='keep the present subtask')
     what.add_argument('--release', action='store_true', help='follow the model again')
     parser.add_argument('--node', default='oxygen', help='name of the node (default: oxygen)')
+    parser.add_argument('--json', metavar='FILE', default='',
+                        help='write the subtask in force, or the answer, to FILE')
     return parse_before_ros(parser, argv)
 
 
@@ -75,10 +78,11 @@ def change(client: Client, options: argparse.Namespace) -> int:
     if not response.success:
         return complain('subtask', response.message, EXIT_FAILED)
     sys.stdout.write(f'{response.message}\n')
-    return EXIT_OK
+    return _written(options.json, {'text': options.text, 'held': not options.release,
+                                   'message': response.message})
 
 
-def show(client: Client) -> int:
+def show(client: Client, json_file: str) -> int:
     """Print the subtask in force; return the exit code."""
     subtask = client.latched(Subtask, 'subtask', qos.latched())
     if not subtask.text:
@@ -86,7 +90,13 @@ def show(client: Client) -> int:
     else:
         held = ', held' if subtask.held else ''
         sys.stdout.write(f'{subtask.text} (by the {subtask.source}{held})\n')
-    return EXIT_OK
+    return _written(json_file, {'text': subtask.text, 'source': subtask.source,
+                                'held': subtask.held})
+
+
+def _written(json_file: str, figures: dict) -> int:
+    failure = json_file and write_figures(json_file, figures)
+    return complain('subtask', failure, EXIT_FAILED) if failure else EXIT_OK
 
 
 if __name__ == '__main__':

@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog='oxygen memory', description='Look into the memory file of a node.',
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog='examples:\n  oxygen memory list facts.db --text tray --history\n'
+        epilog='examples:\n  oxygen memory list facts.db --text tray --history --json facts.json\n'
                '  oxygen memory export facts.db facts.csv\n'
                '  oxygen memory clear facts.db --before 2026-01-31 --yes\n\n'
                'FILE is the one that the parameter memory_file of the node names; the node may '

@@ -14,6 +14,7 @@
 
 """An instruction from the command line reaches whoever listens, and a silent domain is told."""
 
+import json
 import os
 import subprocess
 import sys
@@ -30,14 +31,17 @@ def say(*arguments):
                           capture_output=True, text=True, timeout=90, env=dict(os.environ))
 
 
-def test_the_words_arrive(make_node):
+def test_the_words_arrive(make_node, tmp_path):
     heard = []
     make_node('obedient', namespace='/quiet').create_subscription(
         String, 'instruction', lambda message: heard.append(message.data), qos.status())
-    said = say('put the red', 'cube in the tray', '--ros-args', '-r', '__ns:=/quiet')
+    said = say('put the red', 'cube in the tray', '--json', str(tmp_path / 'said.json'),
+               '--ros-args', '-r', '__ns:=/quiet')
     assert (said.returncode, said.stderr) == (0, '')
     wait_until(lambda: heard, timeout_s=10)
     assert heard == ['put the red cube in the tray']
+    assert json.loads((tmp_path / 'said.json').read_text()) == {
+        'instruction': 'put the red cube in the tray', 'listeners': 1}
     assert 'said to 1 listeners: put the red cube in the tray' in said.stdout
 
 
