@@ -175,7 +175,7 @@ def test_ctrl_c_twice_ends_quietly(arm):
 
 
 @pytest.mark.parametrize(('arguments', 'words'), [
-    (('--robot', 'nobody'), "robot 'nobody' is not known; choose one of so101"),
+    (('--robot', 'nobody'), "robot 'nobody' is not known; choose one of "),
     (('--robot', 'widowx'), 'use robot so101'),
     (('--instruction', 'make coffee'), 'pick up the COLOR cube')])
 def test_what_cannot_run_is_said_in_one_line(start, arguments, words):
