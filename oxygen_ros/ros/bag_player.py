@@ -28,6 +28,7 @@ Recorded commands are not played: they could move a robot. While it plays:
 import argparse
 from collections.abc import Callable
 from collections.abc import Sequence
+from functools import partial
 import sys
 import threading
 import time
@@ -51,12 +52,15 @@ from oxygen_ros.bags.topics import find_topics
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.ros import command
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.command import write_figures
 from oxygen_ros.ros.messages import message_class
+
+_complain = partial(command.complain, 'play', code=command.EXIT_FAILED)
 
 CLOCK_HZ = 100.0
 DEPTH = 50                    # reliable and deep: a node that is busy for a moment loses nothing
@@ -262,11 +266,6 @@ def _rate(text: str) -> float:
         raise argparse.ArgumentTypeError(f'{text!r} is no speed from {MIN_RATE:g} to '
                                          f'{MAX_RATE:g}')
     return value
-
-
-def _complain(text: str) -> int:
-    sys.stderr.write(f'oxygen play: {text}\n')
-    return 1
 
 
 if __name__ == '__main__':

@@ -28,6 +28,7 @@ from array import array
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 import json
 from pathlib import Path
 import sys
@@ -47,10 +48,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from oxygen_ros.bags.files import is_bag
+from oxygen_ros.ros import command
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.command import write_figures
+
+complain = partial(command.complain, 'play', code=command.EXIT_FAILED)
 
 # Recorded camera -> topic of robot profile `widowx`.
 CAMERA_TOPICS = {'image_0': 'primary/image', 'image_1': 'secondary/image',
@@ -256,12 +260,6 @@ def rate(text: str) -> float:
     if not 0.1 <= value <= 200.0:
         raise argparse.ArgumentTypeError(f'{text!r} is no rate from 0.1 to 200 Hz')
     return value
-
-
-def complain(text: str) -> int:
-    """Say on stderr why the process ends; return its exit code."""
-    sys.stderr.write(f'oxygen play: {text}\n')
-    return 1
 
 
 if __name__ == '__main__':

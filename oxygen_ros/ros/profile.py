@@ -17,6 +17,7 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 import sys
 import textwrap
 
@@ -25,12 +26,15 @@ from oxygen_ros.config import list_robots
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config.robot_file import find_robot
+from oxygen_ros.ros import command
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import write_figures
 from oxygen_ros.sensing.findings import Finding
 from oxygen_ros.sensing.findings import OK
 from oxygen_ros.sensing.findings import WRONG
 from oxygen_ros.spaces import action_space
+
+complain = partial(command.complain, 'profile', code=command.EXIT_FAILED)
 
 EXIT_FITS, EXIT_FAILED = 0, 1
 WIDTH = 99
@@ -166,12 +170,6 @@ def render(finding: Finding) -> str:
         lines += textwrap.wrap(f'-> {finding.remedy}', WIDTH - len(indent),
                                break_long_words=False)
     return f'{finding.level:<{LEVEL_WIDTH}}  ' + f'\n{indent}'.join(lines)
-
-
-def complain(text: str) -> int:
-    """Say on stderr why the command ends; return its exit code."""
-    sys.stderr.write(f'oxygen profile: {text}\n')
-    return EXIT_FAILED
 
 
 if __name__ == '__main__':

@@ -25,6 +25,7 @@ they are asked of the ROS graph, so the node need not run yet.
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 import sys
 import threading
@@ -39,12 +40,15 @@ from rclpy.signals import SignalHandlerOptions
 from oxygen_ros.bags.files import BagError
 from oxygen_ros.bags.writer import BagWriter
 from oxygen_ros.bags.writer import STORAGES
+from oxygen_ros.ros import command
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.command import write_figures
 from oxygen_ros.ros.messages import message_class
+
+_complain = partial(command.complain, 'record', code=command.EXIT_FAILED)
 
 LOOK_EVERY_S = 0.5
 SPIN_S = 0.05
@@ -167,11 +171,6 @@ def _parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     add('--seconds', type=float, default=0.0, metavar='S', help='0: until Ctrl-C (default)')
     add('--json', metavar='FILE', default='', help='write the figures at the end')
     return parse_before_ros(parser, argv)
-
-
-def _complain(text: str) -> int:
-    sys.stderr.write(f'oxygen record: {text}\n')
-    return 1
 
 
 if __name__ == '__main__':

@@ -20,6 +20,7 @@ Tells a running robot what to do.
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 import sys
 import threading
 import time
@@ -31,11 +32,14 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
+from oxygen_ros.ros import command
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.command import write_figures
+
+complain = partial(command.complain, 'say', code=command.EXIT_FAILED)
 
 FIND_S = 10.0           # discovery takes a second or two, on a busy machine more
 SETTLE_S = 0.5          # after the first listener: the simulator wants to hear it too
@@ -91,12 +95,6 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument('words', nargs='+', help='the instruction')
     parser.add_argument('--json', metavar='FILE', default='', help='write what was said to FILE')
     return parse_before_ros(parser, argv)
-
-
-def complain(text: str) -> int:
-    """Say on stderr what went wrong; return the exit code."""
-    sys.stderr.write(f'oxygen say: {text}\n')
-    return 1
 
 
 if __name__ == '__main__':

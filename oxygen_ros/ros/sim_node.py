@@ -26,6 +26,7 @@ import argparse
 from array import array
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 import os
 import sys
 import threading
@@ -49,6 +50,7 @@ from trajectory_msgs.msg import JointTrajectory
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.ros import command
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
@@ -59,6 +61,8 @@ from oxygen_ros.sim import TableTop
 from oxygen_ros.sim import Task
 from oxygen_ros.sim.follower import CommandError
 from oxygen_ros.sim.follower import CommandFollower
+
+complain = partial(command.complain, 'sim', code=command.EXIT_FAILED)
 
 CONTROL_HZ = 50.0
 CAMERA_HZ = 20.0
@@ -274,12 +278,6 @@ def run(node: SimNode, stopping: threading.Event, seconds: float) -> dict:
     return {'seconds': round(seconds, 3), 'steps_skipped': num_late,
             'processor_share': round((time.process_time() - start_cpu_s) / seconds, 3),
             **node.figures()}
-
-
-def complain(text: str) -> int:
-    """Say on stderr why the process ends; return its exit code."""
-    sys.stderr.write(f'oxygen sim: {text}\n')
-    return 1
 
 
 if __name__ == '__main__':

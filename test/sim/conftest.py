@@ -29,6 +29,8 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from ros_domain import draw_domain
 
+from oxygen_ros.sim import TableTop
+
 
 class Listener:
     """An independent ROS node that keeps all it hears, with the steady time of arrival."""
@@ -113,3 +115,11 @@ def start(domain_id):
             except subprocess.TimeoutExpired:
                 process.kill()
         process.communicate()
+
+
+@pytest.fixture(scope='module')
+def shared_table():
+    """One compiled scene for the tests of a file; each resets it."""
+    table = TableTop()
+    yield table
+    table.close()

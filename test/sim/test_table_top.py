@@ -23,7 +23,6 @@ from oxygen_ros.config import load_robot
 from oxygen_ros.sim import ALL_TASKS
 from oxygen_ros.sim import CAMERAS
 from oxygen_ros.sim import CUBE_COLORS
-from oxygen_ros.sim import TableTop
 from oxygen_ros.sim import Task
 from oxygen_ros.sim.table_top import HOME
 
@@ -36,14 +35,6 @@ HIGH = (-0.1, -1.105, 0.726, 1.315, -1.47)
 # The same over the tray, and lower in it.
 OVER_TRAY = (-0.788, -0.288, 0.183, 1.124, -2.337)
 IN_TRAY = (-0.791, 0.419, -0.386, 1.495, -2.314)
-
-
-@pytest.fixture(scope='module')
-def shared_table():
-    """One compiled scene for the tests of this file; each resets it."""
-    table = TableTop()
-    yield table
-    table.close()
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from oxygen_ros.config import ConfigError
 from oxygen_ros.runtime.facts import parse_fact
 from oxygen_ros.sim import CAMERAS
 from oxygen_ros.sim import CUBE_COLORS
-from oxygen_ros.sim import TableTop
 from oxygen_ros.sim import Task
 from oxygen_ros.sim.layout import HELD_OUT_RADIUS_M
 from oxygen_ros.sim.layout import HELD_OUT_SPOTS
@@ -31,14 +30,6 @@ from oxygen_ros.sim.texts import describe
 from oxygen_ros.sim.texts import location
 from oxygen_ros.sim.texts import parse_location
 from oxygen_ros.sim.texts import seen_cubes
-
-
-@pytest.fixture(scope='module')
-def shared_table():
-    """One compiled scene for the tests of this file."""
-    table = TableTop()
-    yield table
-    table.close()
 
 
 @pytest.fixture
