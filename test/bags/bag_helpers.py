@@ -18,11 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 import shutil
 
+import lz4.frame
 import numpy as np
+from rosbags.rosbag2 import Reader
 from rosbags.rosbag2 import StoragePlugin
 from rosbags.rosbag2 import Writer
 from rosbags.rosbag2.enums import CompressionFormat
 from rosbags.rosbag2.enums import CompressionMode
+from rosbags.typesys import get_types_from_msg
 from rosbags.typesys import get_typestore
 from rosbags.typesys import Stores
 import yaml
@@ -59,7 +62,7 @@ class Entry:
     topic: str
     type: str
     time_ns: int
-    message: object
+    message: object       # or its CDR as bytes
 
 
 def make(type_name: str, *values):
@@ -120,19 +123,33 @@ def scene(*, seconds=1.2, lag_s=0.0, commands=False) -> list[Entry]:
 
 def write_bag(path: Path, entries: list[Entry], *, storage='mcap',
               compression: str | None = None) -> Path:
-    """Write a bag; compression: 'file', 'message' or 'storage' with zstd."""
+    """Write a bag; compression: 'file', 'message' or 'storage' with zstd, or storage by 'lz4'."""
     writer = Writer(path, version=9, storage_plugin=PLUGINS[storage])
-    if compression:
+    if compression and compression != 'lz4':
         writer.set_compression(CompressionMode[compression.upper()], CompressionFormat.ZSTD)
     with writer:
+        if compression == 'lz4':      # rosbags reads chunks of mcap like this, but writes none
+            writer.storage.compression = compression
+            writer.storage.compressor = lz4.frame.compress
         connections = {}
         for entry in entries:
             if entry.topic not in connections:
                 connections[entry.topic] = writer.add_connection(
                     entry.topic, entry.type, typestore=STORE)
-            writer.write(connections[entry.topic], entry.time_ns,
-                         STORE.serialize_cdr(entry.message, entry.type))
+            data = entry.message if isinstance(entry.message, bytes) else STORE.serialize_cdr(
+                entry.message, entry.type)
+            writer.write(connections[entry.topic], entry.time_ns, data)
     return path
+
+
+def recorded(path: Path) -> list[Entry]:
+    """Return the messages of a bag, as they are, to write them again in another form."""
+    with Reader(path) as reader:
+        for connection in reader.connections:
+            if connection.msgtype not in STORE.types:
+                STORE.register(get_types_from_msg(connection.msgdef.data, connection.msgtype))
+        return [Entry(connection.topic, connection.msgtype, time_ns, bytes(data))
+                for connection, time_ns, data in reader.messages()]
 
 
 def write_split(path: Path, entries: list[Entry], *, storage='mcap', overlap_ns=0,

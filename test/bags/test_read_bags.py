@@ -51,7 +51,7 @@ def whole(tmp_path_factory):
 
 @pytest.mark.parametrize('storage, compression', [
     ('sqlite3', None), ('sqlite3', 'file'), ('sqlite3', 'message'),
-    ('mcap', 'file'), ('mcap', 'message'), ('mcap', 'storage')])
+    ('mcap', 'file'), ('mcap', 'message'), ('mcap', 'storage'), ('mcap', 'lz4')])
 def test_every_form_of_storage_gives_the_same_messages(tmp_path, whole, storage, compression):
     bag = write_bag(tmp_path / 'bag', scene(), storage=storage, compression=compression)
     assert read(bag) == (whole, [])
@@ -92,7 +92,7 @@ def test_a_bare_storage_file_is_enough(tmp_path, whole, storage):
     assert read(storage_file(write_bag(tmp_path / 'bag', scene(), storage=storage))) == (whole, [])
 
 
-@pytest.mark.parametrize('compression', [None, 'storage', 'file'])
+@pytest.mark.parametrize('compression', [None, 'storage', 'lz4', 'file'])
 def test_a_cut_off_mcap_gives_what_came_before_the_cut(tmp_path, whole, compression):
     entries = scene(seconds=20)
     file = storage_file(write_bag(tmp_path / 'bag', entries, compression=compression))
