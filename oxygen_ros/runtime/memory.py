@@ -46,14 +46,15 @@ class MemoryStore:
     A fact about the same subject and relation supersedes the older one, which stays as history.
     Beyond `max_facts` a tenth is deleted: superseded facts first, the oldest first. `add` never
     waits: a thread of its own writes, and calls `on_fact` only after the fact is on disk, so a
-    fact that was published survives a kill. Other methods may be called from any thread. A file
-    has one store at a time.
+    fact that was published survives a kill. own_thread False: `add` itself writes, so that a
+    question asked next finds the fact in every run. Other methods may be called from any thread.
+    A file has one store at a time.
     """
 
     def __init__(self, path: Path | str | None, *,
                  on_fact: Callable[[MemoryFact], None] = lambda fact: None,
                  on_error: Callable[[str], None] = lambda text: None,
-                 max_facts: int = MAX_FACTS):
+                 max_facts: int = MAX_FACTS, own_thread: bool = True):
         self._on_fact = on_fact
         self._on_error = on_error
         self._max_facts = max_facts
@@ -62,12 +63,17 @@ class MemoryStore:
         self._database = open_file(path)
         self._claim = self._claim_file(path)
         self._num_facts = self._count()
-        self._thread = threading.Thread(target=self._write, name='oxygen_memory', daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        if own_thread:
+            self._thread = threading.Thread(target=self._write, name='oxygen_memory', daemon=True)
+            self._thread.start()
 
     def add(self, fact: MemoryFact) -> None:
-        """Have a fact stored soon."""
-        self._queue.put(fact)
+        """Have a fact stored: soon, or at once without a thread."""
+        if self._thread is None:
+            self._keep(fact)
+        else:
+            self._queue.put(fact)
 
     def recall(self, *, limit: int = DEFAULT_LIMIT, history: bool = False,
                **filters) -> list[MemoryFact]:
@@ -83,8 +89,9 @@ class MemoryStore:
 
     def close(self) -> None:
         """Write what waits and close the file; may be called twice."""
-        self._queue.put(_END)
-        self._thread.join(5.0)
+        if self._thread is not None:
+            self._queue.put(_END)
+            self._thread.join(5.0)
         with self._lock:
             self._database.close()
         claim, self._claim = self._claim, -1
@@ -109,17 +116,19 @@ class MemoryStore:
         return self._database.execute('SELECT count(*) FROM facts').fetchone()[0]
 
     def _write(self) -> None:
-        fact = self._queue.get()
-        while fact is not _END:
-            try:
-                stored = self._store(fact)
-            except sqlite3.Error as error:
-                logger.exception('fact not stored')
-                self._on_error(f'fact about {fact.subject!r} not stored: {error}; '
-                               'check the disk of memory_file')
-            else:
-                self._on_fact(stored)
-            fact = self._queue.get()
+        while (fact := self._queue.get()) is not _END:
+            self._keep(fact)
+
+    def _keep(self, fact: MemoryFact) -> None:
+        """Store a fact and tell of it, or of why it is lost."""
+        try:
+            stored = self._store(fact)
+        except sqlite3.Error as error:
+            logger.exception('fact not stored')
+            self._on_error(f'fact about {fact.subject!r} not stored: {error}; '
+                           'check the disk of memory_file')
+        else:
+            self._on_fact(stored)
 
     def _store(self, fact: MemoryFact) -> MemoryFact:
         with self._lock:

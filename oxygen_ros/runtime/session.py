@@ -135,7 +135,7 @@ class Session:
             try:
                 self._memory = MemoryStore(
                     self._memory_path, on_fact=self._outputs.fact, on_error=self._outputs.lost,
-                    max_facts=self._max_facts)
+                    max_facts=self._max_facts, own_thread=self._host_kind == 'process')
                 self._ticks.open()
             except (StoreError, ConfigError) as error:
                 self.close()

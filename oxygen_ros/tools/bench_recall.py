@@ -31,7 +31,6 @@ from dataclasses import replace
 import json
 from pathlib import Path
 import sys
-import time
 
 import numpy as np
 
@@ -51,13 +50,11 @@ from oxygen_ros.sim.texts import describe
 from oxygen_ros.sim.texts import parse_location
 from oxygen_ros.sim.texts import seen_cubes
 from oxygen_ros.types import EndReason
-from oxygen_ros.types import MemoryFact
 from oxygen_ros.types import TokenDelta
 
 START_NS = 1_700_000_000_000_000_000
 TICK_S, LOOK_TICKS = 0.02, 10          # 50 commands and 5 looks per second
 NEAR_M = 0.03                          # a location this close is right
-WRITE_S = 0.1                          # real time without a new fact: all are written
 ANSWER_S = 20.0                        # simulated
 
 
@@ -76,20 +73,15 @@ class Episode:
 
 
 class Ended(Listener):
-    """Keeps the last piece of every text and counts facts."""
+    """Keeps the last piece of every text."""
 
     def __init__(self):
-        self.num_facts = 0
         self.texts: dict[str, TokenDelta] = {}
 
     def on_delta(self, delta: TokenDelta) -> None:
         """Keep the end of a text."""
         if delta.final:
             self.texts[delta.request_id] = delta
-
-    def on_fact(self, fact: MemoryFact) -> None:
-        """Count a fact that is written."""
-        self.num_facts += 1
 
 
 class Recall:
@@ -182,11 +174,7 @@ class Recall:
                 reason=EndReason.EOS, full_text=lines))
 
     def _remembered(self, subject: str) -> str:
-        """Return the place that holds, '' if none; the memory writes on a thread of its own."""
-        num_facts = -1
-        while num_facts != self._ended.num_facts:
-            num_facts = self._ended.num_facts
-            time.sleep(WRITE_S)
+        """Return the place that holds, '' if none."""
         facts = self._session.recall(subject=subject, limit=1)
         return facts[0].object if facts else ''
 

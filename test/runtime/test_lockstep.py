@@ -14,6 +14,7 @@
 
 """A lockstep session: time is stepped by the caller, and the same steps give the same results."""
 
+from dataclasses import replace
 import time
 
 import numpy as np
@@ -123,6 +124,34 @@ def test_two_runs_give_the_same_actions_texts_facts_and_times(costs_s):
     assert len(first.chunks) == 10 and len(first.deltas) > 10
     assert ([(tick.verdict, tick.frame_id) for tick in ticks]
             == [(tick.verdict, tick.frame_id) for tick in ticks_again])
+
+
+def asked_from_memory():
+    """Return the facts heard when a question was asked that uses them, and its last piece."""
+    tasks = [replace(task, trigger='every_frame', target_tokens_per_s=None)
+             for task in shipped_tasks() if task.name == 'memory']
+    with Stepped(tasks=tasks) as robot:
+        for _ in range(12):
+            robot.look()
+            robot.pass_ms(0)
+            robot.pass_ms(100)
+        facts = list(robot.heard.facts)
+        assert len(robot.session.recall(history=True)) == len(facts)
+        robot.session.ask('where is the red cube?', use_memory=True, request_id='mine')
+        robot.look()
+        robot.pass_ms(0)
+        robot.pass_ms(100)
+    return facts, robot.heard.final('mine')
+
+
+def test_a_question_finds_every_fact_written_by_then_the_same_in_every_run():
+    """No thread that writes facts is waited for, or not: what holds now is in the prompt."""
+    (facts, answer), (facts_again, answer_again) = asked_from_memory(), asked_from_memory()
+    assert len(facts) >= 6
+    holding = {fact.subject: f'{fact.subject} {fact.relation} {fact.object}' for fact in facts}
+    assert set(answer.facts) == set(holding.values())
+    assert answer.num_tokens and answer.full_text
+    assert (facts, answer) == (facts_again, answer_again)
 
 
 def test_a_free_engine_answers_every_look_at_once():
