@@ -14,10 +14,12 @@
 
 """Which recorded topic feeds which input of a robot."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from oxygen_ros.bags.files import BagError
+from oxygen_ros.config import ConfigError
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config.robot import POSITION_TYPES
 
@@ -25,6 +27,8 @@ PICTURES = ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage')
 JOINT_STATES = 'sensor_msgs/msg/JointState'
 POSE = 'geometry_msgs/msg/PoseStamped'
 STRING = 'std_msgs/msg/String'
+REMAP_HELP = ('a topic of the profile, or `instruction`, and its name in the recording; may be '
+              'repeated')
 COMMANDS = ('trajectory_msgs/msg/JointTrajectory', 'std_msgs/msg/Float64MultiArray', JOINT_STATES)
 
 
@@ -81,6 +85,17 @@ def find_topics(robot: RobotProfile, types: Mapping[str, str], *, namespace: str
                 if robot.command_type in POSITION_TYPES else '')
     return BagTopics(cameras, **states, instruction=search.find(['instruction'], (STRING,)),
                      commands=commands, notes=tuple(search.notes))
+
+
+def parse_remaps(texts: Iterable[str]) -> dict[str, str]:
+    """Read NAME:=/topic, name in the profile first; raises ConfigError."""
+    remap = {}
+    for text in texts:
+        name, sign, topic = text.partition(':=')
+        if not (name and sign and topic):
+            raise ConfigError(f'--remap {text} is not NAME:=/topic')
+        remap[name] = topic
+    return remap
 
 
 class _Search:

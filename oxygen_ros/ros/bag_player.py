@@ -26,7 +26,6 @@ Recorded commands are not played: they could move a robot. While it plays:
 """
 
 import argparse
-from collections.abc import Callable
 from collections.abc import Sequence
 from functools import partial
 import sys
@@ -39,6 +38,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
@@ -49,11 +49,15 @@ from oxygen_ros.bags.reader import Bag
 from oxygen_ros.bags.reader import RawMessage
 from oxygen_ros.bags.topics import BagTopics
 from oxygen_ros.bags.topics import find_topics
+from oxygen_ros.bags.topics import parse_remaps
+from oxygen_ros.bags.topics import REMAP_HELP
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.ros import command
 from oxygen_ros.ros import qos
+from oxygen_ros.ros.audience import Audience
+from oxygen_ros.ros.audience import WAIT_HELP
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
@@ -97,10 +101,10 @@ class BagPlayer(Node):
             description='Stand still; /clock stands still too.')).value
         self.add_on_set_parameters_callback(self._on_set)
 
-    def has_listener(self) -> bool:
-        """Return whether anyone receives joint states or pictures."""
-        return any(publisher.get_subscription_count()
-                   for publisher in self._publishers_of.values())
+    @property
+    def media(self) -> tuple[Publisher, ...]:
+        """What joint states, pictures and instructions go out by."""
+        return tuple(self._publishers_of.values())
 
     def play(self, bag: Bag, stopping: threading.Event, *, start_s: float = 0.0) -> int:
         """Play once, from start_s after the first message; returns the number of messages."""
@@ -180,7 +184,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         robot = load_robot(options.robot)
         with Bag(options.bag) as bag:
-            topics = find_topics(robot, bag.types, namespace=options.namespace)
+            topics = find_topics(robot, bag.types, namespace=options.namespace,
+                                 remap=parse_remaps(options.remap))
             for fault in (*topics.notes, *bag.faults):
                 sys.stderr.write(f'oxygen play: {fault}\n')
             return _run(bag, robot, topics, options, ros_arguments, stopping)
@@ -201,9 +206,10 @@ def _run(bag: Bag, robot: RobotProfile, topics: BagTopics, options: argparse.Nam
     spinning.start()
     num_messages = num_rounds = 0
     try:
-        if not _wait(player.has_listener, options.wait, stopping) and not stopping.is_set():
-            sys.stderr.write(f'oxygen play: nobody has listened for {options.wait:g} s; playing '
-                             f'all the same\n')
+        missing = Audience([player.media]).wait(options.wait, stopping)
+        if missing and not stopping.is_set():
+            sys.stderr.write(f'oxygen play: {missing} after {options.wait:g} s; playing all the '
+                             f'same\n')
         while not stopping.is_set():
             num_messages += player.play(bag, stopping, start_s=options.start)
             num_rounds += not stopping.is_set()
@@ -227,14 +233,6 @@ def _spin(executor: SingleThreadedExecutor, stopping: threading.Event) -> None:
         executor.spin_once(timeout_sec=0.1)
 
 
-def _wait(condition: Callable[[], bool], timeout_s: float, stopping: threading.Event) -> bool:
-    end_s = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > end_s or stopping.wait(0.05):
-            return False
-    return True
-
-
 def _parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(
         prog='oxygen play', formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -251,8 +249,9 @@ def _parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
     add('--restamp', action='store_true',
         help='stamp messages now and publish no /clock, as a live robot does')
     add('--namespace', default='', help='of the robot in the recording')
+    add('--remap', action='append', default=[], metavar='NAME:=/topic', help=REMAP_HELP)
     add('--wait', type=float, default=10.0, metavar='S',
-        help='wait this long for a listener (default: 10)')
+        help=WAIT_HELP)
     add('--json', metavar='FILE', default='', help='write the figures at the end')
     return parse_before_ros(parser, argv)
 

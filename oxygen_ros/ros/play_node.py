@@ -39,6 +39,7 @@ from zipfile import BadZipFile
 import numpy as np
 import rclpy
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
 from rclpy.qos import ReliabilityPolicy
@@ -49,6 +50,8 @@ from std_msgs.msg import String
 
 from oxygen_ros.bags.files import is_bag
 from oxygen_ros.ros import command
+from oxygen_ros.ros.audience import Audience
+from oxygen_ros.ros.audience import WAIT_HELP
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
@@ -61,7 +64,6 @@ CAMERA_TOPICS = {'image_0': 'primary/image', 'image_1': 'secondary/image',
                  'image_2': 'wrist/image'}
 STATE_NAMES = ('x', 'y', 'z', 'roll', 'pitch', 'yaw', 'gripper')
 RECORDED_HZ = 5.0
-POLL_S = 0.05
 
 
 class RecordingError(RuntimeError):
@@ -96,10 +98,10 @@ class Player(Node):
         self._states = self.create_publisher(JointState, 'joint_states', reliable)
         self._instruction = self.create_publisher(String, 'instruction', latched)
 
-    def has_listener(self) -> bool:
-        """Return whether anyone receives states and at least one camera."""
-        return self._states.get_subscription_count() > 0 and any(
-            publisher.get_subscription_count() for publisher in self._cameras.values())
+    @property
+    def media(self) -> tuple[tuple[Publisher, ...], ...]:
+        """What states and what pictures go out by."""
+        return (self._states,), tuple(self._cameras.values())
 
     def begin(self, clip: Clip) -> None:
         """Publish what a clip's instruction is."""
@@ -159,8 +161,9 @@ def _read_clip(entry: dict, arrays) -> Clip:
 def run(player: Player, clips: Sequence[Clip], options: argparse.Namespace,
         stopping: threading.Event) -> dict:
     """Play clips at the given rate on a grid of absolute time; return the figures."""
-    if not wait_for_listener(player, options.wait, stopping):
-        player.get_logger().warning(f'nobody listens after {options.wait:g} s; playing anyway')
+    missing = Audience(player.media).wait(options.wait, stopping)
+    if missing and not stopping.is_set():
+        player.get_logger().warning(f'{missing} after {options.wait:g} s; playing anyway')
     num_clips = num_steps = num_pictures = 0
     start_s = next_s = time.monotonic()
     for clip in endless(clips) if options.loop else iter(clips):
@@ -178,15 +181,6 @@ def run(player: Player, clips: Sequence[Clip], options: argparse.Namespace,
     stopping.wait(max(0.0, next_s - time.monotonic()))
     return {'seconds': round(time.monotonic() - start_s, 3), 'clips': num_clips,
             'steps': num_steps, 'pictures': num_pictures}
-
-
-def wait_for_listener(player: Player, timeout_s: float, stopping: threading.Event) -> bool:
-    """Wait until someone listens, as the first pictures would be lost; False after timeout_s."""
-    deadline_s = time.monotonic() + timeout_s
-    while not player.has_listener():
-        if time.monotonic() >= deadline_s or stopping.wait(POLL_S):
-            return False
-    return True
 
 
 def endless(clips: Sequence[Clip]) -> Iterator[Clip]:
@@ -228,7 +222,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
         prog='oxygen play', description='Play recorded clips of a real robot onto ROS topics.',
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog='A rosbag2 recording is played too: oxygen play BAG --robot PROFILE --help\n\n'
-               'example:\n  oxygen play ../shared/data/bridge_v2_sample --clips 0,4 --loop\n'
+               'example:\n  oxygen play my_clips --clips 0,4 --loop\n'
                '  oxygen node --ros-args -p robot:=widowx -p autostart:=true')
     parser.add_argument('folder', metavar='DIR', help='folder with episodes.json and episodes.npz')
     parser.add_argument('--clips', type=clip_numbers, default=(), metavar='N,N,...',
@@ -237,7 +231,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
                         help=f'steps per second (default: {RECORDED_HZ:g}, as recorded)')
     parser.add_argument('--loop', action='store_true', help='begin again at the end')
     parser.add_argument('--wait', type=float, default=10.0, metavar='S',
-                        help='wait this long for a listener (default: 10)')
+                        help=WAIT_HELP)
     parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
     return parse_before_ros(parser, argv)
 

@@ -24,6 +24,8 @@ import sys
 import time
 
 from oxygen_ros.bags.files import BagError
+from oxygen_ros.bags.topics import parse_remaps
+from oxygen_ros.bags.topics import REMAP_HELP
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
@@ -117,12 +119,6 @@ def summary(report: dict) -> str:
 
 
 def _setting(options: argparse.Namespace) -> ReplaySetting:
-    remap = {}
-    for text in options.remap:
-        name, sign, topic = text.partition(':=')
-        if not (name and sign and topic):
-            raise ConfigError(f'--remap {text} is not NAME:=/topic')
-        remap[name] = topic
     tasks = () if options.tasks == 'none' else load_tasks(
         Path(options.tasks) if options.tasks else find_share_file('config/tasks.yaml'))
     return ReplaySetting(
@@ -134,7 +130,7 @@ def _setting(options: argparse.Namespace) -> ReplaySetting:
         ControlConfig(transition=options.transition), tasks, timing=options.timing,
         costs=MachineCosts.load(options.costs) if options.costs else None,
         instruction=options.instruction, stamps=options.stamps, namespace=options.namespace,
-        remap=remap)
+        remap=parse_remaps(options.remap))
 
 
 def _evaluate(options: argparse.Namespace, setting: ReplaySetting) -> int:
@@ -246,8 +242,7 @@ def _parser() -> argparse.ArgumentParser:
     add('--tasks', metavar='FILE', default='', help="standing tasks, 'none' for no text "
                                                     '(default: those that are shipped)')
     add('--namespace', default='', help='of the robot in the recording')
-    add('--remap', action='append', default=[], metavar='NAME:=/topic',
-        help='a topic of the profile and its name in the recording; may be repeated')
+    add('--remap', action='append', default=[], metavar='NAME:=/topic', help=REMAP_HELP)
     add('--stamps', choices=STAMPS, default='header',
         help="'arrival' takes the time of recording instead of the sensors' stamps")
     add('--urdf', metavar='FILE', default='', help='joint limits that the profile leaves out')
