@@ -41,6 +41,7 @@ class BagTopics:
     pose: str = ''                  # of the tool, for robots whose profile has a pose topic
     instruction: str = ''
     commands: str = ''
+    maybe_commands: tuple[str, ...] = ()    # where there are none: topics that could hold some
     notes: tuple[str, ...] = ()     # choices that were made, in words
 
     @property
@@ -81,10 +82,13 @@ def find_topics(robot: RobotProfile, types: Mapping[str, str], *, namespace: str
         raise BagError(f'the recording lacks {" and ".join(missing)} of robot {robot.name}; it '
                        f'has {known}; correct the profile, or give --remap NAME:=/topic')
     # Recorded speeds or poses of a tool are no positions to compare actions with.
-    commands = (search.find([robot.command_topic], COMMANDS)
-                if robot.command_type in POSITION_TYPES else '')
+    commands, maybe = '', ()
+    if robot.command_type in POSITION_TYPES:
+        commands = search.find([robot.command_topic], COMMANDS)
+        maybe = () if commands else tuple(sorted(
+            topic for topic, kind in types.items() if kind in COMMANDS and kind != JOINT_STATES))
     return BagTopics(cameras, **states, instruction=search.find(['instruction'], (STRING,)),
-                     commands=commands, notes=tuple(search.notes))
+                     commands=commands, maybe_commands=maybe, notes=tuple(search.notes))
 
 
 def parse_remaps(texts: Iterable[str]) -> dict[str, str]:

@@ -227,6 +227,10 @@ class _Replay:
     def _faults(self) -> list[str]:
         """Say what is wrong with the recording."""
         faults = [*self._topics.notes, *self._bag.faults, *self._notes.warnings]
+        if self._topics.maybe_commands:
+            name, maybe = self._setting.robot.command_topic, self._topics.maybe_commands
+            faults.append(f'{name} is not recorded; if the commands that were sent are on '
+                          f'{" or ".join(maybe)}, give --remap {name}:={maybe[0]}')
         for reasons in self._undecodable.values():
             faults.append(f'{reasons[0]} ({len(reasons)} such messages)')
         for source in self._intake.sources.values():

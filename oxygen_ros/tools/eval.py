@@ -115,6 +115,8 @@ def summary(report: dict) -> str:
                          f'{same}')
     lines.append(f'{language["tokens"]} tokens in {language["texts"]} texts, '
                  f'{language["facts"]} facts')
+    if not report['setting']['trained']:
+        lines.append('the weights are random: actions and words mean nothing; give --checkpoint')
     return '\n'.join(lines)
 
 

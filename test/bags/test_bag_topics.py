@@ -23,6 +23,7 @@ from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile
 
 IMAGE, JPEG = 'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'
+TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
 JOINTS, NUMBERS = 'sensor_msgs/msg/JointState', 'std_msgs/msg/Float64MultiArray'
 ROBOT = RobotProfile(
     'bench', (Camera('front', 'front/image'), Camera('wrist', 'wrist/image', required=False)),
@@ -59,6 +60,14 @@ def test_other_names_are_mapped():
     found = find_topics(ROBOT, types, remap={'front/image': '/cam/color',
                                              'joint_states': 'arm/state'})
     assert found.cameras == {'front': '/cam/color'} and found.joint_states == '/arm/state'
+
+
+def test_topics_that_could_hold_the_commands_are_offered_where_none_are_recorded():
+    types = {'/front/image': IMAGE, '/joint_states': JOINTS, '/arm/goal': TRAJECTORY}
+    assert find_topics(ROBOT, types).maybe_commands == ('/arm/goal',)
+    mapped = find_topics(ROBOT, types, remap={'command': '/arm/goal'})
+    assert mapped.commands == '/arm/goal' and not mapped.maybe_commands
+    assert not find_topics(ROBOT, {**types, '/command': NUMBERS}).maybe_commands
 
 
 def test_a_mapping_to_nothing_or_to_another_type_is_refused():

@@ -16,6 +16,7 @@
 
 from base64 import b64encode
 import csv
+from dataclasses import replace
 import json
 import re
 
@@ -109,6 +110,21 @@ def test_a_torn_recording_is_evaluated_as_far_as_it_goes_and_that_is_told(bench,
     assert 'it is cut off' in (tmp_path / 'out' / 'report.html').read_text()
     seconds = load_report(tmp_path / 'out' / 'report.json')['recording']['seconds']
     assert 0.2 < seconds < 1.4
+
+
+def test_commands_under_another_name_are_pointed_out(bench, tmp_path, capsys):
+    bag = write_bag(tmp_path / 'bag', [replace(entry, topic='/arm/goal')
+                                       if entry.topic == '/command' else entry
+                                       for entry in scene(seconds=0.7, commands=True)])
+    arguments = [str(bag), '--robot', str(bench / 'bench.yaml'), '--tasks', 'none', '--output',
+                 str(tmp_path / 'out')]
+    assert main(arguments) == 0
+    said = capsys.readouterr()
+    assert '--remap command:=/arm/goal' in said.err and 'against joint_states' in said.out
+    assert 'weights are random' in said.out
+    assert main([*arguments, '--remap', 'command:=/arm/goal']) == 0
+    said = capsys.readouterr()
+    assert not said.err and 'against commands' in said.out
 
 
 @pytest.mark.parametrize('arguments, code, told', [
