@@ -65,8 +65,19 @@ def describe(table: TableTop, phase: str, seen: Iterable[str]) -> Texts:
 
 def location(table: TableTop, color: str) -> str:
     """Return where a cube lies, 'at X Y mm' from the arm's base: ahead, then to its left."""
+    return _at(*table.cube_position(color)[:2])
+
+
+def random_place(random: np.random.Generator) -> str:
+    """Return some place a fact could name."""
+    if random.random() < 0.1:
+        return 'in the tray'
+    return _at(random.uniform(0.1, 0.35), random.uniform(-0.2, 0.2))
+
+
+def _at(x_m: float, y_m: float) -> str:
     x_mm, y_mm = (int(round(value * 1000 / LOCATION_STEP_MM)) * LOCATION_STEP_MM
-                  for value in table.cube_position(color)[:2])
+                  for value in (x_m, y_m))
     return f'at {np.clip(x_mm, *X_RANGE_MM)} {np.clip(y_mm, *Y_RANGE_MM)} mm'
 
 

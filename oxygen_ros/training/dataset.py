@@ -16,6 +16,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 import os
 from pathlib import Path
 
@@ -27,11 +28,13 @@ from oxygen_ros.checkpoint.prompt import PromptBuilder
 from oxygen_ros.checkpoint.prompt import state_bins
 from oxygen_ros.checkpoint.tokenizer import TextTokenizer
 from oxygen_ros.sim import CUBE_COLORS
+from oxygen_ros.training.questions import ask_about
 from oxygen_ros.training.vocabulary import PAD_ID
 from oxygen_ros.training.vocabulary import PROMPTS
 
 IGNORED = -100               # as target of a token: padding, and what the prompt fixes
-TEXTS = ('subtask', 'narrate', 'memory')    # in the order of Frames.texts, after the instruction
+STANDING = ('subtask', 'narrate', 'memory')  # in the order of Frames.texts, after the instruction
+TEXTS = (*STANDING, 'question')
 _AIM_SCALE_M = np.array([0.06, 0.08])
 _MIN_STD = np.array([1e-3] * 3 + [0.01] * 4)    # m, rad
 
@@ -87,8 +90,8 @@ def measure(frames: dict[str, NDArray]) -> Statistics:
 
 
 def make_dataset(frames: dict[str, NDArray], statistics: Statistics,
-                 tokenizer: TextTokenizer) -> Dataset:
-    """Return the frames as the model takes them."""
+                 tokenizer: TextTokenizer, *, seed: int) -> Dataset:
+    """Return the frames as the model takes them; the seed draws the questions about them."""
     states, actions = frames['states'].astype(np.float64), frames['actions'].astype(np.float64)
     low, high = statistics.state_low, statistics.state_high
     instructions = frames['texts'][:, 0]
@@ -96,8 +99,11 @@ def make_dataset(frames: dict[str, NDArray], statistics: Statistics,
     prompts = [prompt.ids(str(text), state_bins((state - low) / (high - low) * 2 - 1))
                for text, state in zip(instructions, states)]
     texts, targets = {}, {}
-    for column, task in enumerate(TEXTS, start=1):
-        texts[task], targets[task] = _texts(tokenizer, PROMPTS[task], frames['texts'][:, column])
+    for task, pairs in (
+            *((task, [(PROMPTS[task], str(text)) for text in frames['texts'][:, column]])
+              for column, task in enumerate(STANDING, start=1)),
+            ('question', ask_about(frames, seed=seed))):
+        texts[task], targets[task] = _texts(tokenizer, pairs)
     colors = np.array([[color in str(text).split() for color in CUBE_COLORS].index(True)
                        for text in instructions])
     rows = np.arange(len(states))
@@ -133,18 +139,14 @@ def load_dataset(path: Path) -> tuple[Dataset, Statistics]:
         **{name: value.numpy() for name, value in parts['statistics'].items()})
 
 
-def _texts(tokenizer: TextTokenizer, prompt: str,
-           texts: NDArray) -> tuple[torch.Tensor, torch.Tensor]:
-    start = tokenizer.encode(prompt)
-    known: dict[str, list[int]] = {}
-    rows = []
-    for text in map(str, texts):
-        if text not in known:
-            known[text] = tokenizer.encode(text)
-        rows.append(known[text])
-    inputs = _padded([start + ids for ids in rows], PAD_ID)
-    targets = _padded([[IGNORED] * (len(start) - 1) + ids + [tokenizer.eos_id] for ids in rows],
-                      IGNORED)
+def _texts(tokenizer: TextTokenizer,
+           pairs: Sequence[tuple[str, str]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ids of prompt and text, and the id that follows each."""
+    encode = lru_cache(maxsize=None)(tokenizer.encode)
+    rows = [(encode(prompt), encode(text)) for prompt, text in pairs]
+    inputs = _padded([prompt + text for prompt, text in rows], PAD_ID)
+    targets = _padded([[IGNORED] * (len(prompt) - 1) + text + [tokenizer.eos_id]
+                       for prompt, text in rows], IGNORED)
     return inputs, targets
 
 

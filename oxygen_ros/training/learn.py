@@ -43,8 +43,8 @@ SAVE_EVERY, REPORT_EVERY = 40, 40      # steps; multiples of AVERAGE_EVERY
 EMA_DECAY = 0.998
 BETAS, WEIGHT_DECAY, MAX_NORM = (0.9, 0.98), 0.02, 1.0
 WARM_UP_STEPS, LAST_RATE, DECAY_SHARE = 100, 0.02, 0.4
-# Texts of one step, in turn: they cost time, and actions need the more steps.
-TEXT_TURNS = (('memory',), ('subtask', 'narrate'), ())
+# The text of one step, in turn: all of them at once would take the time of the actions.
+TEXT_TURNS = ('memory', 'narrate', 'subtask', 'question')
 WAIT_S = 0.002               # between looks at who else has come
 STREAM = 1_000_003           # spreads the seeds of ranks and stages
 
@@ -157,8 +157,8 @@ class Course:
                                       data.shown[rows].flatten(0, 1)),)
             total = parts[0]
         else:
-            tasks = TEXT_TURNS[self.step % len(TEXT_TURNS)]
-            sample = losses.draw_sample(data, rows, generator, tasks=tasks)
+            task = TEXT_TURNS[self.step % len(TEXT_TURNS)]
+            sample = losses.draw_sample(data, rows, generator, tasks=(task,))
             found = losses.compute(self.student(sample.batch), sample, data, rows)
             parts, total = tuple(vars(found).values()), found.total
         self._optimiser.zero_grad(set_to_none=True)
@@ -184,8 +184,6 @@ class Course:
         names = ([field.name for field in fields(losses.Losses)] if self.stage.name == 'act'
                  else ['detection'])
         means = [sum(values) / len(values) for values in zip(*self.recent)]
-        if self.stage.name == 'act':      # only some steps have texts
-            means[1] *= len(TEXT_TURNS) / sum(map(bool, TEXT_TURNS))
         self.recent.clear()
         return f'{self.stage.name} {self.step}/{self.stage.num_steps}: ' + ', '.join(
             f'{name} {value:.4f}' for name, value in zip(names, means))

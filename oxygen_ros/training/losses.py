@@ -29,6 +29,8 @@ from oxygen_ros.training.network import Outputs
 TEXT_WEIGHT, DETECTION_WEIGHT, POINTING_WEIGHT = 0.3, 0.2, 0.3
 # Denoising times: mostly noisy ones, as pi0 has it.
 TIME_ALPHA, MAX_TIME, MIN_TIME = 1.5, 0.999, 0.001
+# Texts that name no cube but the one that is asked for, so that colours can be exchanged.
+EXCHANGEABLE = frozenset({'subtask'})
 # Brightness and contrast of pictures vary by these.
 GAIN, SHIFT = 0.12, 0.06
 
@@ -38,7 +40,7 @@ class Sample:
     """A batch and the noise in it."""
 
     batch: Batch
-    tasks: tuple[str, ...]      # of batch.texts
+    targets: tuple[torch.Tensor, ...]   # of batch.texts, as in the dataset
     wanted: torch.Tensor        # [B, draws, horizon, action size]: the velocity
     pixels: torch.Tensor        # [B, cameras, colours, 2] as in the dataset
     shown: torch.Tensor         # [B, cameras, colours] likewise
@@ -74,19 +76,27 @@ def draw_sample(data: Dataset, rows: torch.Tensor, generator: torch.Generator, *
     images = pictures(data, rows, generator if augment else None)
     prompts = data.prompts[rows][:, :int(sizes.max())]
     pixels, shown, colors = data.pixels[rows], data.shown[rows], data.colors[rows]
-    if augment and not tasks:
-        # The same scene with the colours exchanged, in picture and prompt: six times the scenes.
+    texts, targets = zip(*(_trimmed(data.texts[task][rows], data.targets[task][rows])
+                           for task in tasks)) if tasks else ((), ())
+    if augment and set(tasks) <= EXCHANGEABLE:
+        # The same scene with the colours exchanged, in picture and words: six times the scenes.
         order = torch.randperm(NUM_COLORS, generator=generator)     # new colour <- old colour
         images, pixels, shown = images[:, :, order], pixels[:, :, order], shown[:, :, order]
         renamed = order.argsort()
         colors = renamed[colors]
-        prompts = torch.where(torch.isin(prompts, data.color_ids),
-                              data.color_ids[colors][:, None], prompts)
-    batch = Batch(
-        images=images, prompts=prompts, prompt_sizes=sizes,
-        texts=tuple(data.texts[task][rows] for task in tasks),
-        noisy=share * noise + (1 - share) * chunks, times=times)
-    return Sample(batch, tasks, noise - chunks, pixels, shown, colors)
+        prompts, *words = (
+            torch.where(torch.isin(ids, data.color_ids), data.color_ids[colors][:, None], ids)
+            for ids in (prompts, *texts, *targets))
+        texts, targets = tuple(words[:len(texts)]), tuple(words[len(texts):])
+    batch = Batch(images=images, prompts=prompts, prompt_sizes=sizes, texts=texts,
+                  noisy=share * noise + (1 - share) * chunks, times=times)
+    return Sample(batch, targets, noise - chunks, pixels, shown, colors)
+
+
+def _trimmed(ids: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return both without the padding that all rows share."""
+    length = int((targets != IGNORED).any(dim=0).nonzero().max()) + 1
+    return ids[:, :length], targets[:, :length]
 
 
 def pictures(data: Dataset, rows: torch.Tensor,
@@ -102,16 +112,16 @@ def pictures(data: Dataset, rows: torch.Tensor,
 def compute(outputs: Outputs, sample: Sample, data: Dataset, rows: torch.Tensor) -> Losses:
     """Return the losses of what the model said about a sample."""
     text = torch.zeros(())
-    for logits, task in zip(outputs.logits, sample.tasks):
-        text = text + functional.cross_entropy(
-            logits.flatten(0, 1), data.targets[task][rows].flatten(), ignore_index=IGNORED)
+    for logits, targets in zip(outputs.logits, sample.targets):
+        text = text + functional.cross_entropy(logits.flatten(0, 1), targets.flatten(),
+                                               ignore_index=IGNORED)
     known = data.aims_known[rows].float()
     aim = ((outputs.aim - data.aims[rows]).square().sum(dim=-1) * known).sum()
     readout = ((outputs.chunk - data.chunks[rows]).square().mean()
                + aim / known.sum().clamp(min=1))
     pixels, shown = sample.pixels.flatten(0, 1), sample.shown.flatten(0, 1)
     return Losses((outputs.velocity - sample.wanted).square().mean(),
-                  text / max(1, len(sample.tasks)), readout,
+                  text / max(1, len(sample.targets)), readout,
                   detection(outputs.detected.flatten(0, 1), pixels, shown),
                   pointing(outputs.pointed.flatten(0, 1), pixels, shown,
                            sample.colors.repeat_interleave(sample.pixels.shape[1])))

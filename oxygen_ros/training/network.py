@@ -38,7 +38,7 @@ from oxygen_ros.models.pi05 import Pi05
 NUM_COLORS = 3
 READOUT_WIDTH = 128
 EMBEDDING_STD = 0.02
-_OCTAVES = 8                 # of the sines that number tokens start from
+_OCTAVES = 9                 # of the sines that number tokens start from
 
 
 def table_top_architecture(vocab_size: int, *, horizon: int, action_dim: int) -> Architecture:
@@ -208,7 +208,7 @@ class Student(nn.Module):
 
 def initialise(student: Student, numbers: dict[int, int], *, seed: int) -> None:
     """
-    Fill every weight from a seed; numbers maps the id of each state bin's token to its bin.
+    Fill every weight from a seed; numbers maps the id of each number's token to the number.
 
     Number tokens start from sines of their value, so that near numbers look alike: otherwise
     learning that 117 lies between 116 and 118 takes most of the training.
@@ -233,9 +233,9 @@ def initialise(student: Student, numbers: dict[int, int], *, seed: int) -> None:
             dense.weight.zero_()
             dense.bias.zero_()
             dense.bias[-model.architecture.expert.width:] = 1   # gates start open
-        value = torch.tensor(list(numbers.values())) / len(numbers)
-        angles = value[:, None] * torch.pi * 2.0 ** torch.arange(_OCTAVES)
-        waves = torch.cat((angles.sin(), angles.cos(), 2 * value[:, None] - 1), dim=1)
+        value = torch.tensor(list(numbers.values())) / max(numbers.values())    # within [-1, 1]
+        angles = value[:, None] * torch.pi / 2 * 2.0 ** torch.arange(_OCTAVES)
+        waves = torch.cat((angles.sin(), angles.cos(), value[:, None]), dim=1)
         mix = torch.randn(waves.shape[1], model.architecture.text.width, generator=generator)
         model.backbone.embedding[list(numbers)] = (
             waves @ mix * EMBEDDING_STD * (2 / waves.shape[1]) ** 0.5)

@@ -64,12 +64,12 @@ class Recipe:
 
     num_episodes: int = 2000
     num_see_steps: int = 320
-    num_act_steps: int = 3000
-    see_batch: int = 32          # per process
-    act_batch: int = 16          # per process
+    num_act_steps: int = 4400
+    see_batch: int = 64          # per process
+    act_batch: int = 32          # per process
     see_rate: float = 2e-3
     act_rate: float = 1e-3
-    num_processes: int = 4
+    num_processes: int = 2
     seed: int = 0
 
 
@@ -124,8 +124,8 @@ def prepare(folder: Path, recipe: Recipe,
     if not (folder / _DATASET).is_file():
         frames = load_shards(paths)
         statistics = measure(frames)
-        save_dataset(folder / _DATASET, make_dataset(frames, statistics, load_tokenizer(folder)),
-                     statistics)
+        save_dataset(folder / _DATASET, make_dataset(frames, statistics, load_tokenizer(folder),
+                                                          seed=recipe.seed), statistics)
 
 
 def learn(folder: Path, recipe: Recipe, rank: int, messages: Queue) -> None:
@@ -152,8 +152,7 @@ def new_student(tokenizer: TextTokenizer, data: Dataset, recipe: Recipe) -> Stud
     _, horizon, action_dim = data.chunks.shape
     student = Student(table_top_architecture(tokenizer.vocab_size, horizon=horizon,
                                              action_dim=action_dim), num_state=action_dim)
-    numbers = {tokenizer.encode(f' {number}')[0]: number
-               for number in range(vocabulary.NUM_STATE_BINS)}
+    numbers = {tokenizer.encode(f' {number}')[0]: number for number in vocabulary.numbers()}
     initialise(student, numbers, seed=recipe.seed)
     return student
 

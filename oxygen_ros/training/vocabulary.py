@@ -32,18 +32,23 @@ PAD_ID = SPECIAL.index('<pad>')
 PROMPTS = {'narrate': '\nNarrate: ', 'subtask': '\nSubtask: ', 'memory': '\nMemory: '}
 
 _WORDS = """
-    a and at blue carry close cube cubes done down drop for from grab green gripper hand here hold
-    holding in into is it left lift lower me middle mm move nothing of off on out pick place put
-    reach red release right robot say see sight table take the there to tray up what where which
-    yellow you
+    a and are at blue carry close cube cubes do doing done down drop for from grab green gripper
+    hand here hold holding in into is it left lift lower me middle mm move nothing of off on out
+    pick place put reach red release right robot say see sight table take the there to tray up was
+    what where which yellow you
 """.split()
-_CUES = ('Task:', ', State:', ';\nAction: ', *PROMPTS.values(), '\nQuestion: ', '\nAnswer: ',
+_CUES = ('Task:', ', State:', ';\nAction: ', *PROMPTS.values(), '\nQuestion: ', '\nAnswer:',
          ' | is |')
 _CHARACTERS = '0123456789.,;:!?\n -'
 # A number for each state bin, and for each place on the table.
 _NUMBERS = sorted({*range(NUM_STATE_BINS),
                    *range(X_RANGE_MM[0], X_RANGE_MM[1] + 1, LOCATION_STEP_MM),
                    *range(Y_RANGE_MM[0], Y_RANGE_MM[1] + 1, LOCATION_STEP_MM)})
+
+
+def numbers() -> list[int]:
+    """Return the numbers that are a token each, with a space before them."""
+    return list(_NUMBERS)
 
 
 def pieces() -> list[tuple[str, float]]:

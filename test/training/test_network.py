@@ -26,7 +26,7 @@ from oxygen_ros.models.segment import Segment
 from oxygen_ros.sim import TableTop
 from oxygen_ros.training import losses
 from oxygen_ros.training.dataset import load_dataset
-from oxygen_ros.training.dataset import TEXTS
+from oxygen_ros.training.dataset import STANDING
 from oxygen_ros.training.ship import directory_size
 from oxygen_ros.training.ship import ship
 from oxygen_ros.training.vocabulary import PROMPTS
@@ -127,7 +127,7 @@ def test_targets_are_the_texts_moved_by_one(run, data):
     from oxygen_ros.training.recipe import load_tokenizer
 
     tokenizer = load_tokenizer(run)
-    for task in TEXTS:
+    for task in STANDING:
         inputs, targets = data.texts[task][0].tolist(), data.targets[task][0].tolist()
         start = tokenizer.encode(PROMPTS[task])
         assert inputs[:len(start)] == start and len(start) == 1
