@@ -25,6 +25,8 @@ COMMANDS = {
     'sim': ('oxygen_ros.ros.sim_node', 'run the simulated robot alone'),
     'say': ('oxygen_ros.ros.say', 'tell a running robot what to do'),
     'sim-eval': ('oxygen_ros.tools.sim_eval', 'examine a checkpoint on the simulated robot'),
+    'sim-compare': ('oxygen_ros.tools.sim_compare',
+                    'what texts cost actions, under different policies of the engine'),
     'train': ('oxygen_ros.tools.train', 'train the model of the simulated robot'),
     'play': ('oxygen_ros.ros.play_node', 'publish a recording as camera and joint topics'),
     'watch': ('oxygen_ros.ros.monitor', 'print what a running node says and how it keeps time'),

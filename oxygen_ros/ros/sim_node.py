@@ -16,7 +16,7 @@
 """
 The simulated robot as a ROS node: real pixels and joint states out, commands in.
 
-    oxygen sim [--seed N] [--seconds N] [--json FILE] [--ros-args -r __ns:=/robot]
+    oxygen sim [--seed N] [--seconds N] [--trials N] [--json FILE] [--ros-args -r __ns:=/robot]
 
 Uses the topics of a robot profile, as a real arm would. Everything, rendering too, runs on one
 thread paced by the clock, at a lower priority than the node that controls it.
@@ -55,12 +55,17 @@ from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.command import write_figures
+from oxygen_ros.ros.sim_trials import RealTimeTrials
 from oxygen_ros.sim import CAMERAS
 from oxygen_ros.sim import RenderingError
 from oxygen_ros.sim import TableTop
 from oxygen_ros.sim import Task
 from oxygen_ros.sim.follower import CommandError
 from oxygen_ros.sim.follower import CommandFollower
+from oxygen_ros.sim.tasks import PHRASINGS
+from oxygen_ros.sim.trials import FIRST_SEED
+from oxygen_ros.sim.trials import make_trials
+from oxygen_ros.sim.trials import Trial
 
 complain = partial(command.complain, 'sim', code=command.EXIT_FAILED)
 
@@ -75,7 +80,7 @@ COMMAND_TYPES = {'joint_trajectory': JointTrajectory, 'float64_multi_array': Flo
 class SimNode(Node):
     """Publishes what the simulated robot senses and obeys commands; one thread only."""
 
-    def __init__(self, robot: RobotProfile, table: TableTop):
+    def __init__(self, robot: RobotProfile, table: TableTop, trials: Sequence[Trial] = ()):
         super().__init__('sim')
         self._robot = robot
         self._table = table
@@ -102,6 +107,7 @@ class SimNode(Node):
             COMMAND_TYPES[robot.command_type], robot.command_topic, self._on_command,
             QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE))
         self.create_service(Trigger, '~/reset', self._on_reset)
+        self.trials = RealTimeTrials(self, trials, self._begin) if trials else None
         self._instruction.publish(String(data=table.task.instruction))
 
     def step(self) -> None:
@@ -117,6 +123,9 @@ class SimNode(Node):
             self._next_picture_s = max(self._next_picture_s, now_s - 1 / CAMERA_HZ) + 1 / CAMERA_HZ
             self._publish_pictures(stamp)
         self._note_success()
+        if self.trials:
+            self.trials.step(now_s, is_commanded=self.num_commands > 0,
+                             success=self._table.success())
 
     def figures(self) -> dict:
         """Return what happened, for JSON."""
@@ -128,6 +137,7 @@ class SimNode(Node):
             'tasks_done': self.num_done, 'rendering': self._table.backend,
             'render_ms': {'p50': round(float(p50), 3), 'p99': round(float(p99), 3),
                           'max': round(float(render_ms.max()), 3)},
+            **({'trials': self.trials.results} if self.trials else {}),
         }
 
     def _publish_joints(self, stamp) -> None:
@@ -182,10 +192,19 @@ class SimNode(Node):
         except ConfigError as error:
             self.get_logger().warning(f'cannot judge success: {error}')
 
-    def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
-        self._table.reset(task=self._table.task)
+    def _begin(self, trial: Trial) -> None:
+        """Begin the episode of a trial and say what is to be done."""
+        self._table.reset(seed=trial.seed, task=trial.task, spots=trial.spots)
+        self._forget_episode()
+        self._instruction.publish(String(data=trial.instruction))
+
+    def _forget_episode(self) -> None:
         self._follower = CommandFollower(self._table.joint_names, self._table.joint_positions)
         self._done = False
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
+        self._table.reset(task=self._table.task)
+        self._forget_episode()
         response.success, response.message = True, 'new episode'
         return response
 
@@ -210,7 +229,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain(str(error))
     try:
         rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
-        node = SimNode(robot, table)
+        node = SimNode(robot, table, make_all_trials(options))
     except Exception as error:
         rclpy.try_shutdown()
         return complain(start_failure(error))
@@ -237,8 +256,20 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
                         help='task, published once at start (default: that of the profile)')
     parser.add_argument('--robot', default='so101', help='robot profile (default: so101)')
     parser.add_argument('--seconds', type=float, default=0.0, help='end after this time; 0: never')
+    parser.add_argument('--trials', type=int, default=0, metavar='N',
+                        help='of each kind of task, one after another once the arm is commanded, '
+                        'then end; 0: one task, until told otherwise')
+    parser.add_argument('--first-seed', type=int, default=FIRST_SEED, metavar='N',
+                        help='of the trials, then counted up')
     parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
     return parse_before_ros(parser, argv)
+
+
+def make_all_trials(options: argparse.Namespace) -> list[Trial]:
+    """Return the trials that were asked for, kinds of task by turns."""
+    kinds = [make_trials(verb, options.trials, first_seed=options.first_seed)
+             for verb in PHRASINGS]
+    return [trial for turn in zip(*kinds, strict=True) for trial in turn]
 
 
 def make_table(robot: RobotProfile, options: argparse.Namespace) -> TableTop:
@@ -264,7 +295,8 @@ def run(node: SimNode, stopping: threading.Event, seconds: float) -> dict:
     executor.add_node(node)
     start_s, start_cpu_s = time.monotonic(), time.process_time()
     next_step_s, num_late = start_s, 0
-    while not stopping.is_set() and not (seconds and next_step_s - start_s >= seconds):
+    while not (stopping.is_set() or seconds and next_step_s - start_s >= seconds
+               or node.trials and node.trials.finished):
         executor.spin_once(timeout_sec=max(0.0, next_step_s - time.monotonic()))
         behind_s = time.monotonic() - next_step_s
         if behind_s < 0:

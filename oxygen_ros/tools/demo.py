@@ -24,10 +24,8 @@ from collections.abc import Sequence
 import json
 import os
 from pathlib import Path
-import random
 import selectors
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -35,10 +33,12 @@ import time
 from oxygen_ros.tools.demo_processes import Child
 from oxygen_ros.tools.demo_processes import child_environment
 from oxygen_ros.tools.demo_processes import find_descendant
+from oxygen_ros.tools.demo_processes import find_free_domain
+from oxygen_ros.tools.demo_processes import is_in_use
+from oxygen_ros.tools.demo_processes import MAX_DOMAIN_ID
 from oxygen_ros.tools.demo_processes import wait_for_end
 
 CHECKPOINT = 'builtin:tiny'
-MAX_DOMAIN_ID = 101          # higher ones meet the ports Linux gives out by itself
 START_LIMIT_S = 180.0        # loading torch on a busy machine
 END_LIMIT_S = 15.0
 POLL_S = 0.1
@@ -271,9 +271,7 @@ def choose_domain() -> int:
     """Return ROS_DOMAIN_ID if it is set, else a domain that nobody uses on this machine."""
     wanted = os.environ.get('ROS_DOMAIN_ID', '')
     if not wanted:
-        candidates = random.SystemRandom().sample(range(1, MAX_DOMAIN_ID), 20)
-        free = [domain_id for domain_id in candidates if not is_in_use(domain_id)]
-        return free[0] if free else candidates[0]
+        return find_free_domain()
     if not wanted.isdecimal() or int(wanted) > MAX_DOMAIN_ID:
         raise DemoError(f'ROS_DOMAIN_ID is {wanted!r}; set it to a number from 0 to '
                         f'{MAX_DOMAIN_ID}, or unset it and the demo takes a free one')
@@ -282,16 +280,6 @@ def choose_domain() -> int:
                          f'another demo or a robot, they will hear each other:\n'
                          f'unset ROS_DOMAIN_ID, and the demo takes a free domain.\n')
     return int(wanted)
-
-
-def is_in_use(domain_id: int) -> bool:
-    """Return whether a DDS participant of this machine holds the domain's first port."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(('', 7400 + 250 * domain_id + 10))
-        except OSError:
-            return True
-    return False
 
 
 def summary(figures: dict) -> str:

@@ -18,8 +18,10 @@
 import ctypes
 import os
 from pathlib import Path
+import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -30,6 +32,7 @@ import oxygen_ros
 _LOG_LINE = re.compile(r'\[(?P<level>[A-Z]+)\] \[[\d.]+\] \[[^\]]*\]: (?P<text>.*)')
 _PR_SET_PDEATHSIG = 1
 _READ_BYTES = 65536
+MAX_DOMAIN_ID = 101          # higher ones meet the ports Linux gives out by itself
 
 
 class Child:
@@ -109,6 +112,23 @@ def child_environment(domain_id: int) -> dict[str, str]:
     parts += [part for part in environment.get('PYTHONPATH', '').split(os.pathsep) if part]
     environment['PYTHONPATH'] = os.pathsep.join(dict.fromkeys(parts))
     return environment
+
+
+def find_free_domain() -> int:
+    """Return a ROS domain that nobody uses on this machine, as far as can be seen."""
+    candidates = random.SystemRandom().sample(range(1, MAX_DOMAIN_ID), 20)
+    free = [domain_id for domain_id in candidates if not is_in_use(domain_id)]
+    return free[0] if free else candidates[0]
+
+
+def is_in_use(domain_id: int) -> bool:
+    """Return whether a DDS participant of this machine holds the domain's first port."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(('', 7400 + 250 * domain_id + 10))
+        except OSError:
+            return True
+    return False
 
 
 def find_descendant(pid: int, word: str) -> int:

@@ -35,18 +35,18 @@ from oxygen_ros.config import ConfigError
 from oxygen_ros.runtime.session import SessionError
 from oxygen_ros.sim import RenderingError
 from oxygen_ros.sim import TableTop
+from oxygen_ros.sim.trials import FIRST_SEED
+from oxygen_ros.sim.trials import make_trials
+from oxygen_ros.sim.trials import Trial
 from oxygen_ros.training.closed_loop import ClosedLoop
 from oxygen_ros.training.closed_loop import Episode
 from oxygen_ros.training.closed_loop import Pictures
 from oxygen_ros.training.closed_loop import REPLAN_HZ
 from oxygen_ros.training.examination import CONTROLS
-from oxygen_ros.training.examination import FIRST_SEED
-from oxygen_ros.training.examination import make_trials
 from oxygen_ros.training.examination import run_expert
 from oxygen_ros.training.examination import run_trials
 from oxygen_ros.training.examination import standing_tasks
 from oxygen_ros.training.examination import summarise
-from oxygen_ros.training.examination import Trial
 
 VERBS = ('pick', 'put')
 SHEET_COLUMNS, SHEET_ROWS, SHEET_SIZE = 8, 12, 160

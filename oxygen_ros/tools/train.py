@@ -29,8 +29,8 @@ import time
 
 from oxygen_ros.sim import RenderingError
 from oxygen_ros.sim import TableTop
+from oxygen_ros.sim.trials import make_trials
 from oxygen_ros.training.closed_loop import ClosedLoop
-from oxygen_ros.training.examination import make_trials
 from oxygen_ros.training.examination import run_trials
 from oxygen_ros.training.examination import standing_tasks
 from oxygen_ros.training.examination import summarise

@@ -43,13 +43,13 @@ from oxygen_ros.sim.expert import Expert
 from oxygen_ros.sim.texts import describe
 from oxygen_ros.sim.texts import seen_cubes
 from oxygen_ros.sim.texts import Texts
+from oxygen_ros.sim.trials import MAX_SECONDS
 from oxygen_ros.training.demonstrations import ROBOT
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import EndReason
 from oxygen_ros.types import TokenDelta
 
 REPLAN_HZ = 5.0
-MAX_SECONDS = 10.0
 WRONG_LIFT_M = 0.06          # another cube above this was fetched by mistake
 _START_NS = 1_700_000_000_000_000_000
 

@@ -16,7 +16,6 @@
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 import math
 
 import numpy as np
@@ -29,45 +28,19 @@ from oxygen_ros.sim import TableTop
 from oxygen_ros.sim import Task
 from oxygen_ros.sim.expert import DECISION_S
 from oxygen_ros.sim.expert import Expert
-from oxygen_ros.sim.tasks import HELD_OUT_PHRASINGS
-from oxygen_ros.sim.tasks import PHRASINGS
 from oxygen_ros.sim.texts import parse_location
+from oxygen_ros.sim.trials import MAX_SECONDS
+from oxygen_ros.sim.trials import Trial
 from oxygen_ros.training.closed_loop import ClosedLoop
 from oxygen_ros.training.closed_loop import Episode
 from oxygen_ros.training.closed_loop import jerk
-from oxygen_ros.training.closed_loop import MAX_SECONDS
 from oxygen_ros.training.closed_loop import Pictures
 from oxygen_ros.training.vocabulary import PROMPTS
 
-# Training draws its seeds below 2**31.
-FIRST_SEED = 2 ** 32
 CLOSE_M = 0.0112             # a location this near is right: one centimetre, and rounding
 CONTROLS = ('none', 'swapped_color', 'frozen_camera')
 
 OnEpisode = Callable[[int, 'Trial', Episode], None]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One episode to run."""
-
-    seed: int
-    task: Task                 # what counts as done
-    instruction: str           # what the robot is told
-    spots: str = 'any'         # where the cube of the task may lie
-
-
-def make_trials(verb: str, num_episodes: int, *, first_seed: int = FIRST_SEED,
-                held_out: bool = False) -> list[Trial]:
-    """Return trials of one kind of task, all colours in turn, in words never trained if wanted."""
-    phrases = (HELD_OUT_PHRASINGS if held_out else PHRASINGS)[verb]
-    colors = tuple(CUBE_COLORS)
-    trials = []
-    for number in range(num_episodes):
-        task = Task(verb, colors[number % len(colors)])
-        phrase = phrases[number // len(colors) % len(phrases)].format(color=task.color)
-        trials.append(Trial(first_seed + number, task, phrase, 'held_out' if held_out else 'any'))
-    return trials
 
 
 def standing_tasks(num_texts: int = len(PROMPTS)) -> tuple[StandingTask, ...]:

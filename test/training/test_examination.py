@@ -21,6 +21,7 @@ import pytest
 
 from oxygen_ros.sim import TableTop
 from oxygen_ros.sim.texts import Texts
+from oxygen_ros.sim.trials import make_trials
 from oxygen_ros.tools import sim_eval
 from oxygen_ros.training import examination
 from oxygen_ros.training.closed_loop import ClosedLoop
@@ -57,7 +58,7 @@ def test_texts_are_scored_field_by_field():
 
 
 def test_trials_turn_through_colours_and_never_meet_the_training_seeds():
-    trials = examination.make_trials('put', 9, held_out=True)
+    trials = make_trials('put', 9, held_out=True)
     assert [trial.task.color for trial in trials[:3]] == ['red', 'green', 'blue']
     assert len({trial.instruction for trial in trials}) == 6
     assert all(trial.seed >= 2 ** 32 and trial.spots == 'held_out' for trial in trials)
@@ -111,7 +112,7 @@ def test_controls_change_what_is_told_or_shown(table):
             seen.append(see({'front': 'now'}))
             return Episode(True, 1.0, 1.0, ())
 
-    trials = examination.make_trials('pick', 1)
+    trials = make_trials('pick', 1)
     examination.run_trials(Loop(), trials)
     examination.run_trials(Loop(), trials, control='swapped_color')
     examination.run_trials(Loop(), trials, control='frozen_camera')

@@ -23,9 +23,9 @@ import torch
 
 from oxygen_ros.sim import TableTop
 from oxygen_ros.sim import Task
+from oxygen_ros.sim.trials import FIRST_SEED
 from oxygen_ros.training import recipe
 from oxygen_ros.training.closed_loop import ClosedLoop
-from oxygen_ros.training.examination import FIRST_SEED
 from oxygen_ros.training.examination import standing_tasks
 from oxygen_ros.training.learn import Course
 from oxygen_ros.training.learn import make_meeting_point
