@@ -25,8 +25,10 @@ from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.actions import Shutdown
 from launch.substitutions import LaunchConfiguration
+from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import FindPackageShare
 
 
 def generate_launch_description():
@@ -37,20 +39,23 @@ def generate_launch_description():
         DeclareLaunchArgument(
             'seed', default_value='0', description='Where the cubes lie and the arm starts.'),
         DeclareLaunchArgument(
-            'instruction', default_value='', description='Empty: one that fits the scene.'),
+            'instruction', default_value='', description='The first. Empty: of the profile.'),
         DeclareLaunchArgument(
-            'checkpoint', default_value='builtin:tiny',
-            description="Model: a directory, or 'builtin:tiny' for random weights."),
+            'checkpoint', default_value='builtin:tabletop',
+            description='Model of the table-top robot: a name or a directory.'),
         Node(
             package='oxygen_ros', executable='oxygen', output='screen', emulate_tty=True,
             namespace=LaunchConfiguration('namespace'),
-            arguments=['sim', '--seed', LaunchConfiguration('seed'),
+            arguments=['sim', '--robot', 'table_top', '--tour',
+                       '--seed', LaunchConfiguration('seed'),
                        '--instruction', LaunchConfiguration('instruction')]),
         Node(
             package='oxygen_ros', executable='oxygen_node', output='screen', emulate_tty=True,
             namespace=LaunchConfiguration('namespace'),
             parameters=[
-                {'robot': 'so101', 'autostart': True,
+                {'robot': 'table_top', 'autostart': True,
+                 'tasks_file': PathJoinSubstitution([
+                     FindPackageShare('oxygen_ros'), 'config', 'tasks_table_top.yaml']),
                  'checkpoint': ParameterValue(LaunchConfiguration('checkpoint'),
                                               value_type=str)}],
             on_exit=Shutdown(reason='the node ended')),

@@ -67,6 +67,7 @@ ALLOWED = {
 # Single files that may import more than their folder.
 EXTRA = {
     'ros/sim_node.py': {'sim'},        # the simulated robot as a ROS node
+    'ros/sim_tour.py': {'sim'},
     'ros/sim_trials.py': {'sim'},
 }
 # These run in the process that holds the control timer, where torch would make it late.

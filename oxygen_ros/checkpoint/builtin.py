@@ -14,6 +14,7 @@
 """Models with seeded random weights: every path runs with no download, but nothing is known."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -26,8 +27,10 @@ from oxygen_ros.checkpoint.normalise import Normalisation
 from oxygen_ros.checkpoint.prompt import PromptBuilder
 from oxygen_ros.checkpoint.tiny_vocabulary import is_word
 from oxygen_ros.checkpoint.tokenizer import TextTokenizer
+from oxygen_ros.checkpoint.trained import load_trained
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import EngineConfig
+from oxygen_ros.config import find_share_file
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.models import architecture
 from oxygen_ros.models.pi05 import Pi05
@@ -35,16 +38,20 @@ from oxygen_ros.spaces import action_space
 
 PREFIX = 'builtin:'
 TOKENIZER_FILE = Path(__file__).with_name('tiny_tokenizer.json')
-SIZES = {'tiny': architecture.tiny, 'mid': architecture.mid}
+SIZES = {'tiny': architecture.tiny, 'mid': architecture.mid}    # random weights
+TRAINED = {'tabletop': 'checkpoints/tabletop'}                  # shipped with the package
 
 
 def load_builtin(name: str, engine_config: EngineConfig, robot: RobotProfile,
                  on_progress: Callable[[str], None]) -> LoadedPolicy:
-    """Build 'builtin:<size>' with weights drawn from the configured seed."""
+    """Load a shipped checkpoint, or build a size with weights drawn from the configured seed."""
     size = name[len(PREFIX):]
+    if size in TRAINED:
+        directory = str(find_share_file(TRAINED[size]))
+        return replace(load_trained(directory, engine_config, robot, on_progress), name=name)
     if size not in SIZES:
         raise ConfigError(f'checkpoint {name!r} is not known; choose one of: '
-                          f'{", ".join(PREFIX + known for known in SIZES)}')
+                          f'{", ".join(PREFIX + known for known in (*SIZES, *TRAINED))}')
     tokenizer = TextTokenizer(TOKENIZER_FILE)
     sizes = SIZES[size]()
     on_progress(f'building {name} with random weights')

@@ -16,7 +16,7 @@
 """
 The simulated robot as a ROS node: real pixels and joint states out, commands in.
 
-    oxygen sim [--seed N] [--seconds N] [--trials N] [--json FILE] [--ros-args -r __ns:=/robot]
+    oxygen sim [--seed N] [--seconds N] [--tour | --trials N] [--ros-args -r __ns:=/robot]
 
 Uses the topics of a robot profile, as a real arm would. Everything, rendering too, runs on one
 thread paced by the clock, at a lower priority than the node that controls it.
@@ -55,6 +55,7 @@ from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.command import write_figures
+from oxygen_ros.ros.sim_tour import Tour
 from oxygen_ros.ros.sim_trials import RealTimeTrials
 from oxygen_ros.sim import CAMERAS
 from oxygen_ros.sim import RenderingError
@@ -73,6 +74,7 @@ CONTROL_HZ = 50.0
 CAMERA_HZ = 20.0
 NICE = 5                 # below the node and its engine, which share the machine
 WARNING_PERIOD_S = 5.0
+CONTROL_RESET = 'oxygen/reset'   # of the node that controls the arm
 COMMAND_TYPES = {'joint_trajectory': JointTrajectory, 'float64_multi_array': Float64MultiArray,
                  'joint_state': JointState}
 
@@ -107,8 +109,15 @@ class SimNode(Node):
             COMMAND_TYPES[robot.command_type], robot.command_topic, self._on_command,
             QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE))
         self.create_service(Trigger, '~/reset', self._on_reset)
-        self.trials = RealTimeTrials(self, trials, self._begin) if trials else None
-        self._instruction.publish(String(data=table.task.instruction))
+        self._reset_control = self.create_client(Trigger, CONTROL_RESET)
+        self.tour: Tour | None = None
+        self.trials = RealTimeTrials(trials, self._begin,
+                                     self.get_logger().info) if trials else None
+        self._say(table.task.instruction)
+
+    def take_tour(self) -> None:
+        """From now on one task follows another."""
+        self.tour = Tour(self._table, self._say, self._begin_episode)
 
     def step(self) -> None:
         """Advance one control period and publish what is sensed at its end."""
@@ -123,9 +132,11 @@ class SimNode(Node):
             self._next_picture_s = max(self._next_picture_s, now_s - 1 / CAMERA_HZ) + 1 / CAMERA_HZ
             self._publish_pictures(stamp)
         self._note_success()
+        success = self._table.success()
         if self.trials:
-            self.trials.step(now_s, is_commanded=self.num_commands > 0,
-                             success=self._table.success())
+            self.trials.step(now_s, is_commanded=self.num_commands > 0, success=success)
+        if self.tour and self.num_commands:
+            self.tour.step(now_s, success=success)
 
     def figures(self) -> dict:
         """Return what happened, for JSON."""
@@ -194,17 +205,23 @@ class SimNode(Node):
 
     def _begin(self, trial: Trial) -> None:
         """Begin the episode of a trial and say what is to be done."""
-        self._table.reset(seed=trial.seed, task=trial.task, spots=trial.spots)
-        self._forget_episode()
-        self._instruction.publish(String(data=trial.instruction))
+        self._begin_episode(seed=trial.seed, task=trial.task, spots=trial.spots)
+        self._say(trial.instruction)
 
-    def _forget_episode(self) -> None:
+    def _begin_episode(self, **episode) -> None:
+        """Place cubes and arm; what was planned for them as they were is void."""
+        self._table.reset(**{'task': self._table.task, **episode})
         self._follower = CommandFollower(self._table.joint_names, self._table.joint_positions)
         self._done = False
+        if self._reset_control.service_is_ready():
+            self._reset_control.call_async(Trigger.Request())
+
+    def _say(self, instruction: str) -> None:
+        self._done = False
+        self._instruction.publish(String(data=instruction))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response):
-        self._table.reset(task=self._table.task)
-        self._forget_episode()
+        self._begin_episode()
         response.success, response.message = True, 'new episode'
         return response
 
@@ -230,6 +247,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         rclpy.init(args=ros_arguments, signal_handler_options=SignalHandlerOptions.NO)
         node = SimNode(robot, table, make_all_trials(options))
+        if options.tour:
+            node.take_tour()
     except Exception as error:
         rclpy.try_shutdown()
         return complain(start_failure(error))
@@ -256,6 +275,8 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
                         help='task, published once at start (default: that of the profile)')
     parser.add_argument('--robot', default='so101', help='robot profile (default: so101)')
     parser.add_argument('--seconds', type=float, default=0.0, help='end after this time; 0: never')
+    parser.add_argument('--tour', action='store_true',
+                        help='when a task is done, give the next one')
     parser.add_argument('--trials', type=int, default=0, metavar='N',
                         help='of each kind of task, one after another once the arm is commanded, '
                         'then end; 0: one task, until told otherwise')

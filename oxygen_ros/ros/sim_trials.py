@@ -16,13 +16,8 @@
 from collections.abc import Callable
 from collections.abc import Sequence
 
-from rclpy.node import Node
-from std_srvs.srv import Trigger
-
 from oxygen_ros.sim.trials import MAX_SECONDS
 from oxygen_ros.sim.trials import Trial
-
-RESET = 'oxygen/reset'       # of the node that controls the arm: forget the last episode
 
 
 class RealTimeTrials:
@@ -32,9 +27,9 @@ class RealTimeTrials:
     The first one begins with the first command: before, nobody is there to do it.
     """
 
-    def __init__(self, node: Node, trials: Sequence[Trial], begin: Callable[[Trial], None]):
-        self._node, self._trials, self._begin = node, trials, begin
-        self._reset = node.create_client(Trigger, RESET)
+    def __init__(self, trials: Sequence[Trial], begin: Callable[[Trial], None],
+                 log: Callable[[str], None]):
+        self._trials, self._begin, self._log = trials, begin, log
         self._started_s: float | None = None
         self.results: list[dict] = []
 
@@ -56,14 +51,12 @@ class RealTimeTrials:
             trial = self._trials[len(self.results)]
             self.results.append({'instruction': trial.instruction, 'verb': trial.task.verb,
                                  'success': success, 'seconds': round(seconds, 2)})
-            self._node.get_logger().info(
+            self._log(
                 f'{len(self.results)} of {len(self._trials)}: {trial.instruction}: '
                 f'{"done" if success else "not done"} after {seconds:.1f} s')
             if not self.finished:
                 self._start(now_s)
 
     def _start(self, now_s: float) -> None:
-        # What the controller planned for the table as it was is void.
-        self._reset.call_async(Trigger.Request())
         self._begin(self._trials[len(self.results)])
         self._started_s = now_s

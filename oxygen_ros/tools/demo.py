@@ -16,7 +16,7 @@
 """
 The demo: a simulated arm, the node and an independent listener, as real processes over DDS.
 
-    oxygen demo [--seconds N] [--json FILE] [--normal-priority] [--no-view]
+    oxygen demo [--seconds N] [--checkpoint NAME] [--json FILE] [--normal-priority] [--no-view]
 """
 
 import argparse
@@ -30,6 +30,7 @@ import sys
 import tempfile
 import time
 
+from oxygen_ros.config import find_share_file
 from oxygen_ros.tools.demo_processes import Child
 from oxygen_ros.tools.demo_processes import child_environment
 from oxygen_ros.tools.demo_processes import find_descendant
@@ -38,7 +39,7 @@ from oxygen_ros.tools.demo_processes import is_in_use
 from oxygen_ros.tools.demo_processes import MAX_DOMAIN_ID
 from oxygen_ros.tools.demo_processes import wait_for_end
 
-CHECKPOINT = 'builtin:tiny'
+CHECKPOINT, ROBOT, TASKS = 'builtin:tabletop', 'table_top', 'config/tasks_table_top.yaml'
 START_LIMIT_S = 180.0        # loading torch on a busy machine
 END_LIMIT_S = 15.0
 POLL_S = 0.1
@@ -47,9 +48,9 @@ WORKER_MODULE = 'oxygen_ros.runtime.worker'
 
 EXIT_OK, EXIT_FAILED = 0, 1
 
-UNTRAINED = (f'The model is {CHECKPOINT}: untrained, with random weights. Its motions and words '
-             'mean nothing.\nReal are the pixels, the processes, the topics, the timing, and that '
-             'one look at the world\nfeeds actions and all texts.')
+ABOUT = ('It picks up cubes and puts them in the tray, one after another, until you say what to '
+         'do:\n    {prefix}oxygen say "put the red cube in the tray"\n'
+         '    {prefix}oxygen ask "where is the red cube?"')
 
 
 class DemoError(RuntimeError):
@@ -106,9 +107,10 @@ class Demo:
         """
         try:
             priority = ['-p', 'realtime_priority:=0'] if self._options.normal_priority else []
-            self._start('sim', [])
-            self._start('node', ['--ros-args', '-p', 'robot:=so101', '-p', 'autostart:=true',
-                                 '-p', f'checkpoint:={CHECKPOINT}', *priority])
+            self._start('sim', ['--robot', ROBOT, '--tour'])
+            self._start('node', ['--ros-args', '-p', f'robot:={ROBOT}', '-p', 'autostart:=true',
+                                 '-p', f'tasks_file:={find_share_file(TASKS)}',
+                                 '-p', f'checkpoint:={self._options.checkpoint}', *priority])
             self._start('watch', [])
             start_s = time.monotonic()
             while not self._stopping:
@@ -197,7 +199,7 @@ class Demo:
                 parts[name] = json.loads(Path(self._path(name)).read_text(encoding='utf-8'))
             except (OSError, ValueError) as error:
                 raise DemoError(f'{name} left no figures ({error})') from error
-        return {**parts['node'], 'checkpoint': CHECKPOINT,
+        return {**parts['node'], 'checkpoint': self._options.checkpoint,
                 'trained': parts['watch'].get('trained', False),
                 'watch': parts['watch'], 'sim': parts['sim']}
 
@@ -212,9 +214,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal = Terminal()
         terminal.line(
             f'Simulated SO-101 arm, node and an independent listener in ROS domain {domain_id}.\n'
-            f'{UNTRAINED}\nFrom another terminal: ROS_DOMAIN_ID={domain_id} '
-            f'ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST oxygen watch\n'
-            f'{"" if options.seconds else "Ctrl-C ends it."}')
+            + ABOUT.format(prefix=f'ROS_DOMAIN_ID={domain_id} '
+                                  f'ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST ')
+            + ('' if options.seconds else '\nCtrl-C ends it.'))
         with tempfile.TemporaryDirectory(prefix='oxygen_demo_') as folder:
             demo = Demo(options, Path(folder), domain_id, terminal)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -249,6 +251,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
         epilog='example:\n  oxygen demo --seconds 30 --json run.json')
     parser.add_argument('--seconds', type=duration, default=0.0, metavar='N',
                         help='end N seconds after the arm may move (default: at Ctrl-C)')
+    parser.add_argument('--checkpoint', default=CHECKPOINT, metavar='NAME',
+                        help='model of the table-top robot (default: %(default)s)')
     parser.add_argument('--json', metavar='FILE', default='', help='write the figures at the end')
     parser.add_argument('--normal-priority', action='store_true',
                         help='do not ask for real-time priority, to compare')
