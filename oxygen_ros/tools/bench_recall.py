@@ -15,7 +15,7 @@
 """
 Remember and recall, closed loop with the simulated table: seen, taken away, asked for.
 
-    oxygen bench recall --checkpoint DIR --episodes 50 --json recall.json
+    oxygen bench recall --episodes 50 --json recall.json
     oxygen bench recall --oracle            facts from the simulator's truth instead of the model
 
 In each episode the arm acts on what it sees while the task `memory` writes facts; then one cube
@@ -89,7 +89,7 @@ class Recall:
 
     def __init__(self, *, checkpoint: str, robot: str, oracle: bool):
         tasks = [replace(task, trigger='every_frame') for task in load_tasks(
-            find_share_file('config/tasks.yaml')) if task.name == 'memory']
+            find_share_file('config/tasks_table_top.yaml')) if task.name == 'memory']
         self._oracle = oracle
         self._clock = SteppedClock(START_NS)
         self._ended = Ended()
@@ -234,9 +234,10 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog='oxygen bench recall', formatter_class=argparse.RawDescriptionHelpFormatter,
         description='Cubes seen, taken away and asked for: how often is the answer right?',
-        epilog='example:\n  oxygen bench recall --checkpoint DIR --robot table_top --episodes 50')
-    result.add_argument('--checkpoint', default='builtin:tiny', help='model (default tiny)')
-    result.add_argument('--robot', default='so101', help='profile (default so101)')
+        epilog='example:\n  oxygen bench recall --episodes 50 --json recall.json')
+    result.add_argument('--checkpoint', default='builtin:tabletop',
+                        help='model (default: builtin:tabletop)')
+    result.add_argument('--robot', default='table_top', help='profile (default: table_top)')
     result.add_argument('--episodes', type=int, default=50, help='default 50')
     result.add_argument('--seconds', type=float, default=2.0,
                         help='simulated, before and after the cube is taken away (default 2)')

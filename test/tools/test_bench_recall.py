@@ -36,6 +36,14 @@ def test_facts_of_the_simulator_are_remembered_and_put_into_the_prompt(tmp_path,
     assert 'remembered 3 of 3 | in_prompt 3 of 3' in capsys.readouterr().out
 
 
+@pytest.mark.timeout(300)
+def test_the_shipped_model_tells_where_a_cube_was_that_is_gone(tmp_path):
+    path = tmp_path / 'recall.json'
+    assert bench.main(['recall', '--episodes', '4', '--json', str(path)]) == 0
+    figures = json.loads(path.read_text())
+    assert figures['answered'] >= 3, figures
+
+
 @pytest.mark.parametrize('said, truth, right', [
     ('at 200 100 mm', 'at 200 100 mm', True), ('it is at 215 110 mm now', 'at 200 100 mm', True),
     ('at 240 100 mm', 'at 200 100 mm', False), ('on the left', 'at 200 100 mm', False),

@@ -129,12 +129,12 @@ def test_timed_run_ends_by_itself_with_all_figures(run_demo, tmp_path):
     assert running.errors == ''
     running.wait_until_nothing_is_left(timeout_s=5)
     assert running.shared_memory_files() == []
-    assert 'untrained, with random weights' in running.output
+    assert 'oxygen say "put the red cube in the tray"' in running.output
     assert re.search(r'kill -9 [1-9]\d*', running.output)
 
     figures = json.loads(json_file.read_text(encoding='utf-8'))
     assert figures.keys() >= KEYS_OF_A_RUN
-    assert figures['trained'] is False
+    assert figures['trained'] is True
     assert figures['encodes'] == figures['frames'] > 0
     assert figures['chunks'] > 0
     assert figures['tokens'] > 0
@@ -144,6 +144,20 @@ def test_timed_run_ends_by_itself_with_all_figures(run_demo, tmp_path):
     assert 0.5 * figures['commands_published'] < heard <= figures['commands_published'] + 1
     assert figures['sim']['commands_received'] > 0
     assert figures['sim']['pictures'] > 0
+
+
+def test_arm_does_a_task_and_then_what_it_is_told(run_demo, tmp_path):
+    running = run_demo('--no-view')
+    running.wait_for('done: pick up the red cube')
+    said = subprocess.run(
+        [sys.executable, '-m', 'oxygen_ros', 'say', 'put the blue cube in the tray'],
+        env={**os.environ, 'ROS_DOMAIN_ID': str(running.domain_id)}, capture_output=True,
+        text=True, timeout=START_S, check=False)
+    assert said.returncode == 0, said.stderr
+    running.wait_for('done: put the blue cube in the tray')
+    running.wait_for(r'fact +blue cube \| is \| in the tray')
+    running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(timeout=END_S) == 0, running.errors + running.output
 
 
 def test_engine_killed_during_the_demo_comes_back_and_ctrl_c_twice_ends_it(run_demo, tmp_path):
@@ -171,7 +185,7 @@ def test_engine_killed_during_the_demo_comes_back_and_ctrl_c_twice_ends_it(run_d
 
 def test_killed_demo_takes_its_children_along(run_demo):
     running = run_demo()
-    running.wait_for(r'sim +so101 on a table')
+    running.wait_for(r'sim +table_top on a table')
     assert len(running.marked_pids()) >= 4
     running.process.kill()
     running.process.wait()
