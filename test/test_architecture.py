@@ -29,7 +29,7 @@ PACKAGE = ROOT / 'oxygen_ros'
 MAX_LINES = 400
 LICENCE = 'Licensed under the Apache License, Version 2.0'
 
-NOUNS = {'types', 'config', 'clock', 'rotations'}
+NOUNS = {'types', 'config', 'clock', 'figures', 'rotations'}
 COMPUTES = {'torch', 'transformers', 'safetensors', 'tokenizers'}
 OPTIONAL = {'huggingface_hub', 'sentencepiece'}   # some checkpoints need them
 OPTIONAL = {'huggingface_hub', 'sentencepiece'}   # for some checkpoints, imported when needed
@@ -43,6 +43,7 @@ ROS = {'rclpy', 'ament_index_python', 'cv_bridge', 'rosbags'} | MESSAGES
 ALLOWED = {
     'types': (set(), {'numpy'}),
     'clock': (set(), set()),
+    'figures': (set(), set()),
     'rotations': (set(), {'numpy'}),
     'config': (NOUNS, {'numpy', 'yaml'}),
     'models': (NOUNS, {'numpy'} | COMPUTES),

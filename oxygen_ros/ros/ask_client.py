@@ -27,6 +27,7 @@ from collections.abc import Sequence
 import sys
 
 from oxygen_ros.action import Ask
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros.client import Client
 from oxygen_ros.ros.client import Interrupted
 from oxygen_ros.ros.client import run_client
@@ -36,7 +37,6 @@ from oxygen_ros.ros.command import EXIT_INTERRUPTED
 from oxygen_ros.ros.command import EXIT_OK
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 
 CANCEL_S = 3.0               # for the node to confirm a cancel
 GOOD = ('eos', 'length', 'stop')

@@ -54,6 +54,7 @@ from oxygen_ros.bags.topics import REMAP_HELP
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import command
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.audience import Audience
@@ -61,7 +62,6 @@ from oxygen_ros.ros.audience import WAIT_HELP
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 from oxygen_ros.ros.messages import message_class
 
 _complain = partial(command.complain, 'play', code=command.EXIT_FAILED)

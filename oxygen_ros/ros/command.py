@@ -16,9 +16,7 @@
 
 import argparse
 from collections.abc import Sequence
-import json
 import os
-from pathlib import Path
 import signal
 import sys
 import threading
@@ -58,8 +56,7 @@ def start_ros(arguments: Sequence[str]) -> str:
     try:
         rclpy.init(args=list(arguments), signal_handler_options=SignalHandlerOptions.NO)
     except Exception as error:
-        return (f'cannot start ROS: {first_line(error)}; check the arguments behind --ros-args '
-                'and the files they name')
+        return start_failure(error)
     return ''
 
 
@@ -71,29 +68,11 @@ def complain(command: str, text: str, code: int) -> int:
 
 def start_failure(error: BaseException) -> str:
     """Say in one line why ROS did not start."""
-    return (f'cannot start ROS: {first_line(error)}; check '
-            f'ROS_DOMAIN_ID (0 to 101) and the arguments behind --ros-args')
+    return (f'cannot start ROS: {first_line(error)}; check ROS_DOMAIN_ID (0 to 101), the '
+            'arguments behind --ros-args and the files they name')
 
 
 def first_line(error: BaseException) -> str:
     """Return an error as one line; rcl appends where in its source it happened."""
     lines = str(error).strip().splitlines()
     return lines[0].split(', at ')[0] if lines else type(error).__name__
-
-
-def why_unwritable(path: str) -> str:
-    """Return why a file cannot be written, '' if it can: better known before than after a run."""
-    try:
-        Path(path).expanduser().open('a', encoding='utf-8').close()
-    except OSError as error:
-        return f'cannot write {path}: {error.strerror}; choose another FILE'
-    return ''
-
-
-def write_figures(path: str, figures: dict) -> str:
-    """Write figures as JSON; return '' or why not, with the remedy."""
-    try:
-        Path(path).expanduser().write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
-    except OSError as error:
-        return f'cannot write {path}: {error.strerror}; choose another FILE'
-    return ''

@@ -40,6 +40,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from oxygen_ros.figures import why_unwritable
+from oxygen_ros.figures import write_figures
 from oxygen_ros.msg import ActionChunk
 from oxygen_ros.msg import Deadline
 from oxygen_ros.msg import EngineStatus
@@ -54,8 +56,6 @@ from oxygen_ros.ros.command import first_line
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_ros
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import why_unwritable
-from oxygen_ros.ros.command import write_figures
 from oxygen_ros.ros.stream_check import StreamCheck
 from oxygen_ros.ros.transcript import Transcript
 

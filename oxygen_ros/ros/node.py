@@ -24,6 +24,7 @@ from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 
 from oxygen_ros.config import ConfigError
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros.command import complain
 from oxygen_ros.ros.command import EXIT_FAILED
 from oxygen_ros.ros.command import EXIT_OK
@@ -32,7 +33,6 @@ from oxygen_ros.ros.command import first_line
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_ros
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 from oxygen_ros.ros.oxygen_node import OxygenNode
 
 # Fixed, because the default is the number of cores and one thread cannot both load a checkpoint

@@ -49,13 +49,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from oxygen_ros.bags.files import is_bag
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import command
 from oxygen_ros.ros.audience import Audience
 from oxygen_ros.ros.audience import WAIT_HELP
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 
 complain = partial(command.complain, 'play', code=command.EXIT_FAILED)
 

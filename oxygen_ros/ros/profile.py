@@ -26,9 +26,9 @@ from oxygen_ros.config import list_robots
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config.robot_file import find_robot
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import command
 from oxygen_ros.ros.command import parse_before_ros
-from oxygen_ros.ros.command import write_figures
 from oxygen_ros.sensing.findings import Finding
 from oxygen_ros.sensing.findings import OK
 from oxygen_ros.sensing.findings import WRONG

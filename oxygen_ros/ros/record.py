@@ -40,12 +40,12 @@ from rclpy.signals import SignalHandlerOptions
 from oxygen_ros.bags.files import BagError
 from oxygen_ros.bags.writer import BagWriter
 from oxygen_ros.bags.writer import STORAGES
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import command
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 from oxygen_ros.ros.messages import message_class
 
 _complain = partial(command.complain, 'record', code=command.EXIT_FAILED)

@@ -32,12 +32,12 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import command
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 
 complain = partial(command.complain, 'say', code=command.EXIT_FAILED)
 

@@ -50,11 +50,11 @@ from trajectory_msgs.msg import JointTrajectory
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import command
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 from oxygen_ros.ros.sim_tour import Tour
 from oxygen_ros.ros.sim_trials import RealTimeTrials
 from oxygen_ros.sim import CAMERAS

@@ -25,6 +25,7 @@ import argparse
 from collections.abc import Sequence
 import sys
 
+from oxygen_ros.figures import write_figures
 from oxygen_ros.msg import Subtask
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.client import Client
@@ -36,7 +37,6 @@ from oxygen_ros.ros.command import EXIT_INTERRUPTED
 from oxygen_ros.ros.command import EXIT_OK
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 from oxygen_ros.srv import SetSubtask
 
 

@@ -36,6 +36,7 @@ from oxygen_ros.config import ConfigError
 from oxygen_ros.config.task_changes import edit_changes
 from oxygen_ros.config.task_changes import parse_changes
 from oxygen_ros.config.task_changes import parse_fields
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.client import Client
 from oxygen_ros.ros.client import Interrupted
@@ -47,7 +48,6 @@ from oxygen_ros.ros.command import EXIT_OK
 from oxygen_ros.ros.command import EXIT_USAGE
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 
 PARAMETER = 'task_changes'
 

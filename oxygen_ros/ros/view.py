@@ -31,10 +31,10 @@ import threading
 import time
 
 from oxygen_ros.bags.files import BagError
+from oxygen_ros.figures import write_figures
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
-from oxygen_ros.ros.command import write_figures
 from oxygen_ros.view import Board
 from oxygen_ros.view import Feed
 from oxygen_ros.view import Page

@@ -28,7 +28,6 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
-import json
 from pathlib import Path
 import sys
 
@@ -42,6 +41,7 @@ from oxygen_ros.config import find_share_file
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import load_tasks
 from oxygen_ros.config import SchedulerConfig
+from oxygen_ros.figures import write_figures
 from oxygen_ros.runtime.outputs import Listener
 from oxygen_ros.runtime.session import Session
 from oxygen_ros.runtime.session import SessionError
@@ -206,13 +206,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     figures = summary(episodes, arguments)
     print(' | '.join(f'{name} {figures[name]} of {len(episodes)}'
                      for name in ('remembered', 'in_prompt', 'answered')))
-    if arguments.json:
-        try:
-            arguments.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
-        except OSError as error:
-            print(f'oxygen bench recall: cannot write {arguments.json}: {error.strerror}; choose '
-                  'another FILE', file=sys.stderr)
-            return 1
+    if arguments.json and (failure := write_figures(arguments.json, figures)):
+        print(f'oxygen bench recall: {failure}', file=sys.stderr)
+        return 1
     return 0
 
 

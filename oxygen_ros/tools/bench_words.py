@@ -26,7 +26,6 @@ of at most twice the median.
 import argparse
 from collections import defaultdict
 from collections.abc import Sequence
-import json
 import os
 from pathlib import Path
 import platform
@@ -38,6 +37,7 @@ import numpy as np
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import find_share_file
 from oxygen_ros.config import load_tasks
+from oxygen_ros.figures import write_figures
 from oxygen_ros.policy import Ticker
 from oxygen_ros.policy.priority import favour_threads
 from oxygen_ros.runtime.outputs import Listener
@@ -140,13 +140,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print('oxygen bench words: stopped, nothing was written', file=sys.stderr)
         return 130
     print(table(figures))
-    if arguments.json:
-        try:
-            arguments.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
-        except OSError as error:
-            print(f'oxygen bench words: cannot write {arguments.json}: {error.strerror}; choose '
-                  'another FILE', file=sys.stderr)
-            return 1
+    if arguments.json and (failure := write_figures(arguments.json, figures)):
+        print(f'oxygen bench words: {failure}', file=sys.stderr)
+        return 1
     return 0
 
 

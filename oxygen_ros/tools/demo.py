@@ -31,6 +31,7 @@ import tempfile
 import time
 
 from oxygen_ros.config import find_share_file
+from oxygen_ros.figures import write_figures
 from oxygen_ros.tools.demo_processes import Child
 from oxygen_ros.tools.demo_processes import child_environment
 from oxygen_ros.tools.demo_processes import find_descendant
@@ -227,8 +228,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             terminal.line('ended before the arm was allowed to move')
             return EXIT_OK
         terminal.line(summary(figures))
-        if options.json:
-            Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+        if options.json and (failure := write_figures(options.json, figures)):
+            raise DemoError(failure)
     except DemoError as error:
         return complain(str(error))
     except OSError as error:

@@ -20,11 +20,10 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import asdict
-import json
-from pathlib import Path
 import sys
 import textwrap
 
+from oxygen_ros.figures import write_figures
 from oxygen_ros.tools import doctor_checks as checks
 from oxygen_ros.tools.doctor_checks import Finding
 
@@ -83,11 +82,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     can_run = all(finding.level != checks.MISSING for finding in findings)
     if options.json:
         report = {'can_run': can_run, 'findings': [asdict(finding) for finding in findings]}
-        try:
-            Path(options.json).write_text(json.dumps(report, indent=2) + '\n', encoding='utf-8')
-        except OSError as error:
-            print(f'oxygen doctor: cannot write {options.json}: {error.strerror}; choose another '
-                  f'path', file=sys.stderr)
+        if failure := write_figures(options.json, report):
+            print(f'oxygen doctor: {failure}', file=sys.stderr)
             return EXIT_MISSING
     return EXIT_OK if can_run else EXIT_MISSING
 

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Sequence
 import json
 import logging
-from pathlib import Path
 import sys
 import textwrap
 from typing import Any
@@ -34,6 +33,7 @@ from oxygen_ros.checkpoint.tensor_file import TensorFile
 from oxygen_ros.checkpoint.trained import open_prompt
 from oxygen_ros.checkpoint.weights import compare
 from oxygen_ros.config import ConfigError
+from oxygen_ros.figures import write_figures
 
 EXIT_OK, EXIT_MISSING = 0, 1
 WIDTH, NAME_WIDTH = 99, 16
@@ -171,13 +171,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     logging.basicConfig(format='warning: %(message)s')
     report = examine(options.checkpoint, asset_id=options.asset_id, tokenizer=options.tokenizer)
-    text = json.dumps(report, indent=2)
-    print(text if options.json == STDOUT else render(report))
-    if options.json not in ('', STDOUT):
-        try:
-            Path(options.json).write_text(text + '\n', encoding='utf-8')
-        except OSError as error:
-            print(f'oxygen inspect: cannot write {options.json}: {error.strerror}; choose another '
-                  'path', file=sys.stderr)
-            return EXIT_MISSING
+    print(json.dumps(report, indent=2) if options.json == STDOUT else render(report))
+    if options.json not in ('', STDOUT) and (failure := write_figures(options.json, report)):
+        print(f'oxygen inspect: {failure}', file=sys.stderr)
+        return EXIT_MISSING
     return EXIT_MISSING if report['problems'] else EXIT_OK

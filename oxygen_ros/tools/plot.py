@@ -18,7 +18,6 @@ import argparse
 from collections import Counter
 import csv
 from dataclasses import dataclass
-import json
 from pathlib import Path
 import sys
 from typing import Sequence
@@ -26,6 +25,7 @@ from typing import Sequence
 import numpy as np
 
 from oxygen_ros.config import ConfigError
+from oxygen_ros.figures import write_figures
 from oxygen_ros.policy.trace import COLUMNS
 from oxygen_ros.tools.bench_plot import SUFFIXES
 from oxygen_ros.types import Verdict
@@ -75,9 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         check_output(arguments.output)
         trace = read_trace(arguments.trace)
         draw(trace, arguments.output, title=arguments.trace.name)
-        if arguments.json:
-            arguments.json.write_text(json.dumps(trace.summary(), indent=2) + '\n',
-                                      encoding='utf-8')
+        if arguments.json and (failure := write_figures(arguments.json, trace.summary())):
+            raise ConfigError(failure)
     except ConfigError as error:
         print(f'oxygen plot: {error}', file=sys.stderr)
         return EXIT_USAGE

@@ -33,6 +33,7 @@ import time
 
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config.tasks import tasks_to_yaml
+from oxygen_ros.figures import write_figures
 from oxygen_ros.runtime.session import SessionError
 from oxygen_ros.sim import RenderingError
 from oxygen_ros.sim import TableTop
@@ -80,10 +81,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.write(table(rows[-1:]) + '\n')
             sys.stdout.flush()
         sys.stdout.write('\n' + table(rows) + '\n')
-        if options.json:
-            Path(options.json).write_text(json.dumps(
-                {'checkpoint': options.checkpoint, 'realtime': options.realtime, 'rows': rows},
-                indent=2) + '\n', encoding='utf-8')
+        if options.json and (failure := write_figures(options.json, {
+                'checkpoint': options.checkpoint, 'realtime': options.realtime, 'rows': rows})):
+            raise CompareError(failure)
     except (ConfigError, CompareError, SessionError, RenderingError, OSError) as error:
         sys.stderr.write(f'oxygen sim-compare: {error}\n')
         return 1

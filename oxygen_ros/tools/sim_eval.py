@@ -23,8 +23,6 @@ same seeds gives the same figures on any machine.
 
 import argparse
 from collections.abc import Sequence
-import json
-from pathlib import Path
 import sys
 
 import cv2
@@ -32,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oxygen_ros.config import ConfigError
+from oxygen_ros.figures import write_figures
 from oxygen_ros.runtime.session import SessionError
 from oxygen_ros.sim import RenderingError
 from oxygen_ros.sim import TableTop
@@ -101,12 +100,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         figures = examine(table, film, options)
         film.write()
         table.close()
-        if options.json:
-            Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
     except (ConfigError, SessionError, RenderingError, OSError) as error:
         sys.stderr.write(f'oxygen sim-eval: {error}\n')
         return 1
-    return 0
+    failure = write_figures(options.json, figures) if options.json else ''
+    if failure:
+        sys.stderr.write(f'oxygen sim-eval: {failure}\n')
+    return 1 if failure else 0
 
 
 def examine(table: TableTop, film: Film, options: argparse.Namespace) -> dict:

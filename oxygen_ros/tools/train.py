@@ -22,11 +22,11 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
 from dataclasses import replace
-import json
 from pathlib import Path
 import sys
 import time
 
+from oxygen_ros.figures import write_figures
 from oxygen_ros.sim import RenderingError
 from oxygen_ros.sim import TableTop
 from oxygen_ros.sim.trials import make_trials
@@ -91,8 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                    'bytes': directory_size(checkpoint),
                    'examination': examine(str(checkpoint), options.episodes, progress),
                    'minutes': round((time.monotonic() - start_s) / 60, 1)}
-        if options.json:
-            Path(options.json).write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+        if options.json and (failure := write_figures(options.json, figures)):
+            raise TrainingError(failure)
     except (TrainingError, RenderingError, OSError) as error:
         sys.stderr.write(f'oxygen train: {error}\n')
         return 1

@@ -46,7 +46,7 @@ CASES = {
     'decoder that is not installed': (
         {'image_decoder': 'cv_bridge'}, (), {}, "use 'auto'"),
     'parameter file that is not there': (
-        {}, ('--params-file', '/no/such.yaml'), {}, 'check the arguments behind --ros-args'),
+        {}, ('--params-file', '/no/such.yaml'), {}, 'the arguments behind --ros-args'),
     'domain that does not exist': ({}, (), {'ROS_DOMAIN_ID': '4000'},
                                    "ROS_DOMAIN_ID is '4000'; choose a number"),
 }
