@@ -29,6 +29,7 @@ from oxygen_ros.checkpoint.prompt import state_bins
 from oxygen_ros.checkpoint.tokenizer import TextTokenizer
 from oxygen_ros.sim import CUBE_COLORS
 from oxygen_ros.training.questions import ask_about
+from oxygen_ros.training.vocabulary import LOCATIONS_MM
 from oxygen_ros.training.vocabulary import PAD_ID
 from oxygen_ros.training.vocabulary import PROMPTS
 
@@ -36,6 +37,7 @@ IGNORED = -100               # as target of a token: padding, and what the promp
 STANDING = ('subtask', 'narrate', 'memory')  # in the order of Frames.texts, after the instruction
 TEXTS = (*STANDING, 'question')
 _AIM_SCALE_M = np.array([0.06, 0.08])
+_PLACE_CENTER_M, _PLACE_SCALE_M = np.array([0.22, 0.0]), np.array([0.06, 0.1])
 _MIN_STD = np.array([1e-3] * 3 + [0.01] * 4)    # m, rad
 
 
@@ -61,6 +63,9 @@ class Dataset:
     chunks: torch.Tensor         # float32 [N, horizon, action size], normalised
     colors: torch.Tensor         # int64 [N]: number of the colour that is asked for
     color_ids: torch.Tensor      # int64 [colours]: its token in a prompt
+    first_color_ids: torch.Tensor       # int64 [colours]: likewise, at the start of a line
+    number_ids: torch.Tensor     # int64 [numbers]: tokens of the places a fact can name, in order
+    places: torch.Tensor         # float32 [N, colours, 2]: where each cube is, x and y, scaled
     aims: torch.Tensor           # float32 [N, 2]: cube of the task from the tool, x and y, scaled
     aims_known: torch.Tensor     # bool [N]: not while it is in the hand or out of sight
     pixels: torch.Tensor         # float32 [N, cameras, colours, 2], 0 to 1
@@ -118,6 +123,10 @@ def make_dataset(frames: dict[str, NDArray], statistics: Statistics,
         texts=texts, targets=targets, chunks=torch.from_numpy(chunks).float(),
         colors=torch.from_numpy(colors),
         color_ids=torch.tensor([tokenizer.encode(f' {color}')[0] for color in CUBE_COLORS]),
+        first_color_ids=torch.tensor([tokenizer.encode(color)[0] for color in CUBE_COLORS]),
+        number_ids=torch.tensor([tokenizer.encode(f' {number}')[0] for number in LOCATIONS_MM]),
+        places=torch.from_numpy((frames['cubes'][:, :, :2] - _PLACE_CENTER_M)
+                                / _PLACE_SCALE_M).float(),
         aims=torch.from_numpy(aims).float(),
         aims_known=torch.from_numpy(frames['shown'][rows, :, colors].any(axis=1) & ~held),
         pixels=torch.from_numpy(np.nan_to_num(frames['pixels'], nan=-1.0)),

@@ -43,8 +43,10 @@ SAVE_EVERY, REPORT_EVERY = 40, 40      # steps; multiples of AVERAGE_EVERY
 EMA_DECAY = 0.998
 BETAS, WEIGHT_DECAY, MAX_NORM = (0.9, 0.98), 0.02, 1.0
 WARM_UP_STEPS, LAST_RATE, DECAY_SHARE = 100, 0.02, 0.4
-# The text of one step, in turn: all of them at once would take the time of the actions.
+# To act takes the most steps, so each has one text only, in turn; to tell, a step has all of them.
 TEXT_TURNS = ('memory', 'narrate', 'subtask', 'question')
+EMPHASIS = {'act': losses.Emphasis(text=0.3, placing=0.0, near_places=False),
+            'tell': losses.Emphasis(text=1.0, placing=1.0, near_places=True)}
 WAIT_S = 0.002               # between looks at who else has come
 STREAM = 1_000_003           # spreads the seeds of ranks and stages
 
@@ -55,7 +57,7 @@ Report = Callable[[str], None]
 class Stage:
     """How long and how fast a stage learns."""
 
-    name: str                # 'see' | 'act'
+    name: str                # 'see' | 'act' | 'tell'
     num_steps: int
     batch_size: int          # per process
     rate: float
@@ -120,8 +122,8 @@ class Course:
     def __init__(self, student: Student, stage: Stage, team: Team, rows: Sequence[int]):
         self.student, self.stage, self.team = student, stage, team
         self._rows = torch.as_tensor(rows)
-        self._weights = (list(student.parameters()) if stage.name == 'act' else
-                         [*student.model.vision.parameters(), *student.detector.parameters()])
+        self._weights = ([*student.model.vision.parameters(), *student.detector.parameters()]
+                         if stage.name == 'see' else list(student.parameters()))
         self._mean = copy.deepcopy(student)
         groups = [{'params': [weight for weight in self._weights if weight.dim() > 1]},
                   {'params': [weight for weight in self._weights if weight.dim() < 2],
@@ -157,10 +159,13 @@ class Course:
                                       data.shown[rows].flatten(0, 1)),)
             total = parts[0]
         else:
-            task = TEXT_TURNS[self.step % len(TEXT_TURNS)]
-            sample = losses.draw_sample(data, rows, generator, tasks=(task,))
-            found = losses.compute(self.student(sample.batch), sample, data, rows)
-            parts, total = tuple(vars(found).values()), found.total
+            tasks = (TEXT_TURNS if self.stage.name == 'tell' else
+                     (TEXT_TURNS[self.step % len(TEXT_TURNS)],))
+            sample = losses.draw_sample(data, rows, generator, tasks=tasks)
+            emphasis = EMPHASIS[self.stage.name]
+            found = losses.compute(self.student(sample.batch), sample, data, rows,
+                                   near_places=emphasis.near_places)
+            parts, total = tuple(vars(found).values()), found.total(emphasis)
         self._optimiser.zero_grad(set_to_none=True)
         total.backward()
         nn.utils.clip_grad_norm_(self._weights, MAX_NORM)
@@ -181,8 +186,8 @@ class Course:
         return order[place * size:(place + 1) * size]
 
     def _summary(self) -> str:
-        names = ([field.name for field in fields(losses.Losses)] if self.stage.name == 'act'
-                 else ['detection'])
+        names = (['detection'] if self.stage.name == 'see'
+                 else [field.name for field in fields(losses.Losses)])
         means = [sum(values) / len(values) for values in zip(*self.recent)]
         self.recent.clear()
         return f'{self.stage.name} {self.step}/{self.stage.num_steps}: ' + ', '.join(

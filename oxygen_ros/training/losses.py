@@ -26,11 +26,15 @@ from oxygen_ros.training.network import Batch
 from oxygen_ros.training.network import NUM_COLORS
 from oxygen_ros.training.network import Outputs
 
-TEXT_WEIGHT, DETECTION_WEIGHT, POINTING_WEIGHT = 0.3, 0.2, 0.3
+DETECTION_WEIGHT, POINTING_WEIGHT = 0.2, 0.3
 # Denoising times: mostly noisy ones, as pi0 has it.
 TIME_ALPHA, MAX_TIME, MIN_TIME = 1.5, 0.999, 0.001
 # Texts that name no cube but the one that is asked for, so that colours can be exchanged.
 EXCHANGEABLE = frozenset({'subtask'})
+# Texts that speak of one cube after another, and of their places.
+PLACING = frozenset({'narrate', 'memory'})
+# A place said that is a step or two off is nearly right: the weights of the right one, then those.
+NEAR_WEIGHTS = (0.4, 0.24, 0.06)
 # Brightness and contrast of pictures vary by these.
 GAIN, SHIFT = 0.12, 0.06
 
@@ -40,11 +44,21 @@ class Sample:
     """A batch and the noise in it."""
 
     batch: Batch
+    tasks: tuple[str, ...]      # of batch.texts
     targets: tuple[torch.Tensor, ...]   # of batch.texts, as in the dataset
     wanted: torch.Tensor        # [B, draws, horizon, action size]: the velocity
     pixels: torch.Tensor        # [B, cameras, colours, 2] as in the dataset
     shown: torch.Tensor         # [B, cameras, colours] likewise
     colors: torch.Tensor        # [B]: the colour that is asked for
+
+
+@dataclass(frozen=True)
+class Emphasis:
+    """What a stage dwells on: weights beside the flow's 1, and whether near places count."""
+
+    text: float
+    placing: float
+    near_places: bool
 
 
 @dataclass(frozen=True)
@@ -56,12 +70,13 @@ class Losses:
     readout: torch.Tensor
     detection: torch.Tensor
     pointing: torch.Tensor      # where the cube is that is asked for
+    placing: torch.Tensor       # where the cubes are that texts speak of; 0 without texts
 
-    @property
-    def total(self) -> torch.Tensor:
-        """What is minimised."""
-        return (self.flow + TEXT_WEIGHT * self.text + self.readout
-                + DETECTION_WEIGHT * self.detection + POINTING_WEIGHT * self.pointing)
+    def total(self, emphasis: Emphasis) -> torch.Tensor:
+        """Return what is minimised."""
+        return (self.flow + emphasis.text * self.text + self.readout
+                + DETECTION_WEIGHT * self.detection + POINTING_WEIGHT * self.pointing
+                + emphasis.placing * self.placing)
 
 
 def draw_sample(data: Dataset, rows: torch.Tensor, generator: torch.Generator, *,
@@ -90,7 +105,7 @@ def draw_sample(data: Dataset, rows: torch.Tensor, generator: torch.Generator, *
         texts, targets = tuple(words[:len(texts)]), tuple(words[len(texts):])
     batch = Batch(images=images, prompts=prompts, prompt_sizes=sizes, texts=texts,
                   noisy=share * noise + (1 - share) * chunks, times=times)
-    return Sample(batch, targets, noise - chunks, pixels, shown, colors)
+    return Sample(batch, tasks, targets, noise - chunks, pixels, shown, colors)
 
 
 def _trimmed(ids: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -109,12 +124,18 @@ def pictures(data: Dataset, rows: torch.Tensor,
     return images * (1 + GAIN * gain) + SHIFT * shift
 
 
-def compute(outputs: Outputs, sample: Sample, data: Dataset, rows: torch.Tensor) -> Losses:
+def compute(outputs: Outputs, sample: Sample, data: Dataset, rows: torch.Tensor, *,
+            near_places: bool = False) -> Losses:
     """Return the losses of what the model said about a sample."""
-    text = torch.zeros(())
-    for logits, targets in zip(outputs.logits, sample.targets):
-        text = text + functional.cross_entropy(logits.flatten(0, 1), targets.flatten(),
-                                               ignore_index=IGNORED)
+    text, placed = torch.zeros(()), torch.zeros(())
+    for task, logits, targets, places, ids in zip(
+            sample.tasks, outputs.logits, sample.targets, outputs.placed, sample.batch.texts):
+        text = text + (near_cross_entropy(logits, targets, data.number_ids)
+                       if near_places and task == 'memory' else
+                       functional.cross_entropy(logits.flatten(0, 1), targets.flatten(),
+                                                ignore_index=IGNORED))
+        if task in PLACING:
+            placed = placed + placing(places, ids, targets, data, rows)
     known = data.aims_known[rows].float()
     aim = ((outputs.aim - data.aims[rows]).square().sum(dim=-1) * known).sum()
     readout = ((outputs.chunk - data.chunks[rows]).square().mean()
@@ -124,7 +145,41 @@ def compute(outputs: Outputs, sample: Sample, data: Dataset, rows: torch.Tensor)
                   text / max(1, len(sample.targets)), readout,
                   detection(outputs.detected.flatten(0, 1), pixels, shown),
                   pointing(outputs.pointed.flatten(0, 1), pixels, shown,
-                           sample.colors.repeat_interleave(sample.pixels.shape[1])))
+                           sample.colors.repeat_interleave(sample.pixels.shape[1])),
+                  placed)
+
+
+def near_cross_entropy(logits: torch.Tensor, targets: torch.Tensor,
+                       number_ids: torch.Tensor) -> torch.Tensor:
+    """Return the cross entropy where a number's neighbours in number_ids are wanted a little."""
+    wanted = targets != IGNORED
+    chances, targets = logits[wanted].log_softmax(dim=-1), targets[wanted]
+    exact = -chances.gather(1, targets[:, None])[:, 0]
+    place = (targets[:, None] == number_ids).long().argmax(dim=1)
+    near = torch.zeros_like(exact)
+    for away in range(1 - len(NEAR_WEIGHTS), len(NEAR_WEIGHTS)):
+        ids = number_ids[(place + away).clamp(0, len(number_ids) - 1)]
+        near = near - NEAR_WEIGHTS[abs(away)] * chances.gather(1, ids[:, None])[:, 0]
+    return torch.where(torch.isin(targets, number_ids), near, exact).mean()
+
+
+def placing(places: torch.Tensor, ids: torch.Tensor, targets: torch.Tensor, data: Dataset,
+            rows: torch.Tensor) -> torch.Tensor:
+    """Return the loss of [B, tokens, 2]: where the cube is that each token speaks of."""
+    colors = spoken_of(ids, torch.cat((data.color_ids, data.first_color_ids)))
+    index = colors.clamp(min=0)
+    truth = data.places[rows].gather(1, index[..., None].expand(-1, -1, 2))
+    known = (colors >= 0) & (targets != IGNORED) & data.shown[rows].any(dim=1).gather(1, index)
+    return ((places - truth).square().sum(dim=-1) * known).sum() / known.sum().clamp(min=1)
+
+
+def spoken_of(ids: torch.Tensor, color_ids: torch.Tensor) -> torch.Tensor:
+    """Return for tokens [B, tokens] the number of the colour named last, -1 before the first."""
+    named = ids[..., None] == color_ids
+    steps = torch.arange(ids.shape[1]).expand_as(ids)
+    last = torch.where(named.any(dim=-1), steps, -1).cummax(dim=1).values
+    colors = (named.long().argmax(dim=-1) % NUM_COLORS).gather(1, last.clamp(min=0))
+    return torch.where(last >= 0, colors, -1)
 
 
 def pointing(pointed: torch.Tensor, pixels: torch.Tensor, shown: torch.Tensor,

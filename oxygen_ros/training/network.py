@@ -36,7 +36,7 @@ from oxygen_ros.models.layers import Rotary
 from oxygen_ros.models.pi05 import Pi05
 
 NUM_COLORS = 3
-READOUT_WIDTH = 128
+READOUT_WIDTH, PLACER_WIDTH = 128, 64
 EMBEDDING_STD = 0.02
 _OCTAVES = 9                 # of the sines that number tokens start from
 
@@ -72,6 +72,7 @@ class Outputs:
     aim: torch.Tensor                  # [B, 2] likewise: where the cube of the task lies
     detected: torch.Tensor             # [B, cameras, patches, 9] as Student.detect
     pointed: torch.Tensor              # [B, cameras, patches]: score of holding the cube asked for
+    placed: tuple[torch.Tensor, ...]   # [B, tokens, 2] per text: where the cube is it speaks of
 
 
 class BatchAttention:
@@ -122,6 +123,8 @@ class Student(nn.Module):
                                      nn.Linear(READOUT_WIDTH, num_out + 2))
         self.detector = nn.Linear(width, 3 * NUM_COLORS)
         self.pointer = nn.Linear(width, 1)
+        self.placer = nn.Sequential(nn.Linear(width, PLACER_WIDTH), nn.GELU(),
+                                    nn.Linear(PLACER_WIDTH, 2))
 
     def forward(self, batch: Batch) -> Outputs:
         """Return all outputs."""
@@ -133,28 +136,32 @@ class Student(nn.Module):
         sizes = num_pictures + batch.prompt_sizes          # [B] rows of the prefix
         num_prefix = num_pictures + num_prompt
         attention = BatchAttention(count, *self._layout(batch, sizes, num_prefix))
+        hidden, late, early = self._backbone(rows, attention)
         ends = sizes[:, None] - torch.arange(self._num_read, 0, -1)
-        hidden, features, early = self._backbone(rows, attention, ends)
+        features = late.gather(1, ends[..., None].expand(-1, -1, late.shape[-1]))
         velocity = self._expert(batch, attention, sizes, num_prefix)
-        logits, start = [], num_prefix
+        logits, placed, start = [], [], num_prefix
         for text in batch.texts:
-            logits.append(model.backbone.logits(hidden[:, start:start + text.shape[1]]))
-            start += text.shape[1]
+            own = slice(start, start + text.shape[1])
+            logits.append(model.backbone.logits(hidden[:, own]))
+            placed.append(self.placer(late[:, own]))
+            start = own.stop
         read = self.readout(features.flatten(1))
         chunk = read[:, :-2].unflatten(1, batch.noisy.shape[2:])
         by_camera = (batch.images.shape[1], -1)
         detected = self.detector(pictures).unflatten(1, by_camera)
         pointed = self.pointer(early[:, :num_pictures])[..., 0].unflatten(1, by_camera)
-        return Outputs(velocity, tuple(logits), chunk, read[:, -2:], detected, pointed)
+        return Outputs(velocity, tuple(logits), chunk, read[:, -2:], detected, pointed,
+                       tuple(placed))
 
     def detect(self, images: torch.Tensor) -> torch.Tensor:
         """Return [pictures, patches, 9]: per colour a score, then column and row in the patch."""
         rows = self.model.vision.encode(images)
         return self.detector(rows).unflatten(0, (len(images), -1))
 
-    def _backbone(self, rows: torch.Tensor, attention: BatchAttention,
-                  ends: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return [B, rows, width], the last layer's input at `ends`, all rows half way up."""
+    def _backbone(self, rows: torch.Tensor,
+                  attention: BatchAttention) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return [B, rows, width]: the output, the last layer's input, the rows half way up."""
         backbone = self.model.backbone
         count, size = len(rows), backbone.size
         rotary = Rotary(attention.positions, size.head_dim, size.rope_theta)
@@ -165,11 +172,11 @@ class Student(nn.Module):
             if index == len(backbone.layers) // 2:
                 early = whole
             if index == len(backbone.layers) - 1:
-                features = whole.gather(1, ends[..., None].expand(-1, -1, whole.shape[-1]))
+                late = whole
             hidden = layer(hidden, index, attention, rotary,
                            (norms[2 * index], norms[2 * index + 1]))
         hidden = norms[-1].norm(hidden, size.rms_norm_eps)
-        return hidden.unflatten(0, (count, -1)), features, early
+        return hidden.unflatten(0, (count, -1)), late, early
 
     def _expert(self, batch: Batch, prefix: BatchAttention, sizes: torch.Tensor,
                 num_prefix: int) -> torch.Tensor:

@@ -13,7 +13,7 @@
 # limitations under the License.
 
 """
-The whole way from nothing to a checkpoint: collect, prepare, see, act, ship.
+The whole way from nothing to a checkpoint: collect, prepare, see, act, tell, ship.
 
 Every stage leaves a file; what is there is not made again, so a run can be stopped at any time.
 """
@@ -64,17 +64,20 @@ class Recipe:
 
     num_episodes: int = 2000
     num_see_steps: int = 320
-    num_act_steps: int = 4400
+    num_act_steps: int = 3600
+    num_tell_steps: int = 1200
     see_batch: int = 64          # per process
-    act_batch: int = 32          # per process
+    batch: int = 32              # likewise, of the other stages
     see_rate: float = 2e-3
     act_rate: float = 1e-3
+    tell_rate: float = 7e-4
     num_processes: int = 2
     seed: int = 0
 
 
 # Minutes, for a test of the whole way; the model is of no use.
-SMOKE = Recipe(num_episodes=10, num_see_steps=16, num_act_steps=24, num_processes=2)
+SMOKE = Recipe(num_episodes=10, num_see_steps=16, num_act_steps=24, num_tell_steps=8,
+               num_processes=2)
 
 
 def train(folder: Path, recipe: Recipe, *, report: Report,
@@ -137,8 +140,10 @@ def learn(folder: Path, recipe: Recipe, rank: int, messages: Queue) -> None:
     rows = range(len(data) - len(data) // _HELD_BACK)
     for stage in (Stage('see', recipe.num_see_steps, recipe.see_batch, recipe.see_rate,
                         recipe.seed),
-                  Stage('act', recipe.num_act_steps, recipe.act_batch, recipe.act_rate,
-                        recipe.seed + 1)):
+                  Stage('act', recipe.num_act_steps, recipe.batch, recipe.act_rate,
+                        recipe.seed + 1),
+                  Stage('tell', recipe.num_tell_steps, recipe.batch, recipe.tell_rate,
+                        recipe.seed + 2)):
         course = Course(student, stage, team, rows)
         mean = course.run(data, folder / f'{stage.name}_{rank}.pt', report)
         student.load_state_dict(mean.state_dict())

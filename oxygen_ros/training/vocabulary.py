@@ -40,10 +40,10 @@ _WORDS = """
 _CUES = ('Task:', ', State:', ';\nAction: ', *PROMPTS.values(), '\nQuestion: ', '\nAnswer:',
          ' | is |')
 _CHARACTERS = '0123456789.,;:!?\n -'
-# A number for each state bin, and for each place on the table.
-_NUMBERS = sorted({*range(NUM_STATE_BINS),
-                   *range(X_RANGE_MM[0], X_RANGE_MM[1] + 1, LOCATION_STEP_MM),
-                   *range(Y_RANGE_MM[0], Y_RANGE_MM[1] + 1, LOCATION_STEP_MM)})
+# A number for each place on the table, and for each state bin.
+LOCATIONS_MM = tuple(range(min(X_RANGE_MM[0], Y_RANGE_MM[0]),
+                           max(X_RANGE_MM[1], Y_RANGE_MM[1]) + 1, LOCATION_STEP_MM))
+_NUMBERS = sorted({*range(NUM_STATE_BINS), *LOCATIONS_MM})
 
 
 def numbers() -> list[int]:

@@ -114,8 +114,8 @@ def test_a_team_takes_the_mean_whoever_comes_first(tmp_path):
 
 def test_the_whole_way_ends_in_a_checkpoint_that_acts_and_speaks(run, data, tmp_path):
     """Two processes end with the same weights; what they learnt runs in closed loop."""
-    tiny = recipe.Recipe(num_episodes=6, num_see_steps=8, num_act_steps=8, see_batch=2,
-                         act_batch=2, num_processes=2)
+    tiny = recipe.Recipe(num_episodes=6, num_see_steps=8, num_act_steps=8, num_tell_steps=8,
+                         see_batch=2, batch=2, num_processes=2)
     folder = tmp_path / 'run'
     folder.mkdir()
     for name in ('demonstrations', 'dataset.pt'):

@@ -27,6 +27,7 @@ from oxygen_ros.sim import TableTop
 from oxygen_ros.training import losses
 from oxygen_ros.training.dataset import load_dataset
 from oxygen_ros.training.dataset import STANDING
+from oxygen_ros.training.learn import EMPHASIS
 from oxygen_ros.training.ship import directory_size
 from oxygen_ros.training.ship import ship
 from oxygen_ros.training.vocabulary import PROMPTS
@@ -93,7 +94,8 @@ def engine_velocity(model, batch, index, draw, count, pool):
 
 def test_every_weight_gets_a_gradient(lively, data):
     sample = sample_of(data, [0, 1])
-    losses.compute(lively(sample.batch), sample, data, torch.tensor([0, 1])).total.backward()
+    found = losses.compute(lively(sample.batch), sample, data, torch.tensor([0, 1]))
+    found.total(EMPHASIS['tell']).backward()
     idle = [name for name, weight in lively.named_parameters()
             if weight.grad is None or not weight.grad.abs().max() > 0]
     assert not idle

@@ -17,9 +17,10 @@
 import re
 
 import numpy as np
+import pytest
+
 from oxygen_ros.sim.texts import HIDDEN
 from oxygen_ros.training.questions import ask_about
-import pytest
 
 SEES_ALL = ('pick up the red cube', 'reach for the red cube',
             'red on the left, green in the tray, blue in the middle',
@@ -75,7 +76,8 @@ def test_facts_come_from_earlier_looks_only(pairs):
 def test_what_it_sees_and_does(pairs):
     answers = {prompt.split('Question: ')[1].split('?')[0]: answer for prompt, answer in pairs[::2]
                if not asked_for(prompt)}
-    assert answers == {'what do you see': ' ' + SEES_ALL[2], 'what are you doing': ' ' + SEES_ALL[1]}
+    assert answers == {'what do you see': ' ' + SEES_ALL[2],
+                       'what are you doing': ' ' + SEES_ALL[1]}
 
 
 def test_the_seed_decides(pairs):
