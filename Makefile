@@ -28,7 +28,7 @@ INTERFACES := $(wildcard msg/*.msg srv/*.srv action/*.action)
 BUILD_FILES := CMakeLists.txt package.xml setup.py pyproject.toml $(wildcard cmake/*)
 # The commands in .venv/bin run the installed copy, so a change of any of these installs again.
 INSTALLED := $(shell find oxygen_ros -type f -not -name '*.pyc') $(wildcard scripts/oxygen* \
-	launch/* config/*.yaml config/*/*)
+	launch/* config/*.yaml config/*/* checkpoints/*/*)
 
 .PHONY: help demo test lint clean setup
 
