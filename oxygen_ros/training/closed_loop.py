@@ -129,6 +129,7 @@ class ClosedLoop:
         truths: dict[int, Texts] = {}
         path, wrong = [self.table.joint_positions], set()
         for index in range(round(max_seconds * rate_hz)):
+            self.session.measured(self.table.joint_positions, self._clock.now_ns())
             if index % ticks_per_look == 0:
                 shown = {camera.slot: self.table.render(camera.slot) for camera in CAMERAS}
                 frame_id = self._look(dict(see(shown)))
@@ -157,11 +158,10 @@ class ClosedLoop:
         self.session.close()
 
     def _look(self, pictures: Pictures) -> int:
-        now_ns, joints = self._clock.now_ns(), self.table.joint_positions
-        self.session.measured(joints, now_ns)
+        now_ns = self._clock.now_ns()
         for slot in pictures:
             self.session.seen(slot, now_ns)
-        return self.session.observe(pictures, joints, now_ns)
+        return self.session.observe(pictures, self.table.joint_positions, now_ns)
 
     def _lifted_by_mistake(self) -> set[str]:
         return {color for color in CUBE_COLORS if color != self.table.task.color

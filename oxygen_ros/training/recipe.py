@@ -65,7 +65,7 @@ class Recipe:
     num_episodes: int = 2000
     num_see_steps: int = 320
     num_act_steps: int = 3600
-    num_tell_steps: int = 1200
+    num_tell_steps: int = 2200
     see_batch: int = 64          # per process
     batch: int = 32              # likewise, of the other stages
     see_rate: float = 2e-3
