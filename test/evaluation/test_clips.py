@@ -16,7 +16,8 @@
 Clips of a WidowX arm that rosbags wrote, not our recorder, under names that are not ours.
 
 The real clips are 25 of BridgeData V2 (CC BY 4.0) in the layout that `oxygen play` takes. They are
-no part of this package: OXYGEN_CLIPS=FOLDER names where they are. Drawn ones are always evaluated.
+no part of this package: OXYGEN_CLIPS=FOLDER names where they are, else they are looked for beside
+the package. Drawn ones are always evaluated.
 """
 
 import json
@@ -39,6 +40,7 @@ from oxygen_ros.config import load_robot
 from oxygen_ros.evaluation.compare import load_report
 from oxygen_ros.tools.eval import main
 
+SAMPLE = Path(__file__).resolve().parents[2] / '../shared/data/bridge_v2_sample'
 CLIPS = (0, 4, 7)                 # with all three cameras
 STEP_NS = S // 5
 TOPICS = {'image_0': '/bridge/cam_0/compressed', 'image_1': '/bridge/cam_1/compressed',
@@ -76,9 +78,10 @@ def clips(request, tmp_path):
     """Return a folder with episodes.json and episodes.npz."""
     if request.param == 'drawn':
         return draw_clips(tmp_path)
-    if not os.environ.get('OXYGEN_CLIPS'):
-        pytest.skip('OXYGEN_CLIPS does not name a folder of real clips')
-    return Path(os.environ['OXYGEN_CLIPS'])
+    folder = Path(os.environ.get('OXYGEN_CLIPS') or SAMPLE)
+    if not (folder / 'episodes.npz').is_file():
+        pytest.skip(f'no real clips in {folder}; OXYGEN_CLIPS=FOLDER names where they are')
+    return folder
 
 
 def entries_of(folder):
