@@ -56,6 +56,7 @@ from oxygen_ros.types import Observation
 from oxygen_ros.types import TokenDelta
 
 PAGE_ROWS = 16
+NOISE_STREAM = 1_000_003    # keeps the noise of neighbouring seeds apart
 SUFFIX_ROWS = 64   # per text, for its own prompt, where the pool size is chosen by the engine
 
 logger = logging.getLogger(__name__)
@@ -93,10 +94,6 @@ class Engine:
         self._epoch = 0
         self._continuation = Continuation(policy, robot, device=config.device)
         self._baseline = BASELINES.get(config.policy)
-        # The same noise for every frame: equal observations give equal actions.
-        noise = torch.Generator().manual_seed(config.seed)
-        self._noise = torch.randn(policy.horizon, policy.action_dim, generator=noise).to(
-            config.device)
 
     def step(self, observation: Observation | None = None, *,
              interrupted: Callable[[], bool] = _never) -> None:
@@ -143,8 +140,9 @@ class Engine:
         begin, end = prefix.rows
         with self.meter.stage('denoise'):
             actions = self.policy.model.expert.denoise(
-                self._noise, (begin, end), end, prefix.num_rows, self.kv.pool,
-                self.config.num_denoise_steps, self._continuation.guidance(observation))
+                self._noise(observation.stamp_ns), (begin, end), end, prefix.num_rows,
+                self.kv.pool, self.config.num_denoise_steps,
+                self._continuation.guidance(observation))
             actions = self.policy.robot_actions(actions, observation, self.robot)
         chunk = ActionChunk(
             observation.frame_id, observation.stamp_ns, actions, 1 / self.robot.action_rate_hz,
@@ -152,6 +150,17 @@ class Engine:
         self.emit_all([chunk])
         self._continuation.sent(chunk)
         self.scheduler.end_actions(self.now_s())
+
+    def _noise(self, stamp_ns: int) -> torch.Tensor:
+        """
+        Return where the denoising of a frame starts, [horizon, action_dim].
+
+        Other noise for every stamp: with one for all, a chunk would err in the same direction
+        each time, and the errors add up. The same for equal stamps, so that replays agree.
+        """
+        seed = (self.config.seed * NOISE_STREAM + stamp_ns) % 2 ** 63
+        return torch.randn(self.policy.horizon, self.policy.action_dim,
+                           generator=torch.Generator().manual_seed(seed)).to(self.config.device)
 
     def speak(self, interrupted: Callable[[], bool] = _never) -> None:
         """Run decode steps until the scheduler says stop; an observation waits for one at most."""
@@ -209,6 +218,7 @@ class Engine:
         """End every text and forget every frame; observations of an older epoch are ignored."""
         self._epoch = epoch
         self._continuation.forget()
+        self.scheduler.forget_rhythm()   # else looks in a new rhythm would wait for the old one
         self.emit_all(self.language.end_all(EndReason.CANCELLED, 'the episode was reset'))
         self.triggers.reset()
         self.idle_check()

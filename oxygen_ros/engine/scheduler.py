@@ -100,6 +100,10 @@ class Scheduler:
         """Return when action work may start next; now_s or earlier: with the next observation."""
         return now_s if self._config.steps_per_frame else self._next_frame_s
 
+    def forget_rhythm(self) -> None:
+        """Let the next observation start at once and begin a new rhythm, as after a reset."""
+        self._next_frame_s = -math.inf
+
     def begin_frame(self, now_s: float) -> None:
         """Note that action work starts; sets the grid time of the next."""
         on_grid = 0.0 <= now_s - self._next_frame_s <= GRID_SHARE * self._period_s

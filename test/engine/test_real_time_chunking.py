@@ -81,10 +81,11 @@ def tiny():
     bench = Bench()
 
     def infer(frame_id, stamp_ns, follows, delay_s, wire, *, epoch=0):
-        noise = torch.Generator().manual_seed(frame_id)
         # The same in every row: random weights would carry noise between rows to the wire.
-        bench.engine._noise = torch.randn(1, bench.engine.policy.action_dim, generator=noise
-                                          ).expand(bench.engine.policy.horizon, -1)
+        noise = torch.randn(1, bench.engine.policy.action_dim,
+                            generator=torch.Generator().manual_seed(frame_id)
+                            ).expand(bench.engine.policy.horizon, -1)
+        bench.engine._noise = lambda _: noise
         scene = bench.scene(frame_id)
         state = np.zeros(len(bench.robot.joints)) if wire is None else wire
         bench.engine.step(Observation(frame_id, stamp_ns, scene.images, np.float32(state),

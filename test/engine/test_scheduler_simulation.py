@@ -376,3 +376,13 @@ def test_fluctuating_arrivals_all_finish_and_actions_keep_their_time():
     assert most_open < 60
     assert p(simulation.responses_s, 99) <= 1.1 * p(Simulation().run(300).responses_s, 50)
     assert simulation.scheduler.report().rates_met
+
+
+def test_after_a_reset_the_next_look_does_not_wait_for_the_old_rhythm():
+    scheduler = Scheduler(SchedulerConfig(replan_hz=5.0), CostModel())
+    scheduler.begin_frame(10.0)
+    assert scheduler.next_frame_s(10.05) == pytest.approx(10.2)
+    scheduler.forget_rhythm()
+    assert scheduler.next_frame_s(10.05) <= 10.05
+    scheduler.begin_frame(10.05)
+    assert scheduler.next_frame_s(10.1) == pytest.approx(10.25)
