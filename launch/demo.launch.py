@@ -53,7 +53,7 @@ def generate_launch_description():
             package='oxygen_ros', executable='oxygen_node', output='screen', emulate_tty=True,
             namespace=LaunchConfiguration('namespace'),
             parameters=[
-                {'robot': 'table_top', 'autostart': True,
+                {'robot': 'table_top', 'autostart': True, 'replan_hz': 5.0,
                  'tasks_file': PathJoinSubstitution([
                      FindPackageShare('oxygen_ros'), 'config', 'tasks_table_top.yaml']),
                  'checkpoint': ParameterValue(LaunchConfiguration('checkpoint'),

@@ -41,6 +41,7 @@ from oxygen_ros.tools.demo_processes import MAX_DOMAIN_ID
 from oxygen_ros.tools.demo_processes import wait_for_end
 
 CHECKPOINT, ROBOT, TASKS = 'builtin:tabletop', 'table_top', 'config/tasks_table_top.yaml'
+REPLAN_HZ = 5.0              # leaves texts their time on two cores
 START_LIMIT_S = 180.0        # loading torch on a busy machine
 END_LIMIT_S = 15.0
 POLL_S = 0.1
@@ -111,6 +112,7 @@ class Demo:
             self._start('sim', ['--robot', ROBOT, '--tour'])
             self._start('node', ['--ros-args', '-p', f'robot:={ROBOT}', '-p', 'autostart:=true',
                                  '-p', f'tasks_file:={find_share_file(TASKS)}',
+                                 '-p', f'replan_hz:={REPLAN_HZ}',
                                  '-p', f'checkpoint:={self._options.checkpoint}', *priority])
             self._start('watch', [])
             start_s = time.monotonic()
