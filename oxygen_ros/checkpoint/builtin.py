@@ -11,7 +11,8 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
-"""Models with seeded random weights: every path runs with no download, but nothing is known."""
+
+"""Models that need no download: the trained one of the package, and sizes with random weights."""
 
 from collections.abc import Callable
 from dataclasses import replace

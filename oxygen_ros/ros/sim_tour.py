@@ -11,6 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
+
 """A tour of the tasks: when one is done the next follows, until somebody else says what to do."""
 
 from collections.abc import Callable

@@ -11,6 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
+
 """Episodes to judge a robot by: where things lie, what it is told, what counts as done."""
 
 from dataclasses import dataclass

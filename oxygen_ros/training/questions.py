@@ -32,29 +32,14 @@ from oxygen_ros.sim import CUBE_COLORS
 from oxygen_ros.sim.texts import HIDDEN
 from oxygen_ros.sim.texts import random_place
 
-WHERE, WHAT_SEEN, WHAT_DONE = 'where is the {} cube?', 'what do you see?', 'what are you doing?'
-COLOR_QUESTIONS = (WHERE, 'where is {}?')
+WHAT_SEEN, WHAT_DONE = 'what do you see?', 'what are you doing?'
+COLOR_QUESTIONS = ('where is the {} cube?', 'where is {}?')
 ABSENT = 'yellow'            # no such cube is on the table: all there is to know are facts
 
 _WHERE_CHANCE, _HIDDEN_CHANCE = 0.75, 0.8    # asks about a place; about a cube that is hidden
 _MEMORY_CHANCE, _KNOWN_CHANCE = 0.8, 0.75    # there are facts; the cube asked for is among them
 _INVENTED_CHANCE = 0.5                       # a hidden cube's fact is any, so that it is read
 _ABSENT_CHANCE = 0.15                        # of the places that are asked for
-
-
-def answer_seen(color: str, place: str) -> str:
-    """Return the answer to where a cube is that shows."""
-    return f' the {color} cube is {place}'
-
-
-def answer_remembered(color: str, place: str) -> str:
-    """Return the answer to where a cube was that a fact tells of."""
-    return f' the {color} cube was {place}'
-
-
-def answer_unknown(color: str) -> str:
-    """Return the answer about a cube that is out of sight and that nobody remembers."""
-    return f' the {color} cube is {HIDDEN}'
 
 
 def ask_about(frames: dict[str, NDArray], *, seed: int) -> list[tuple[str, str]]:
@@ -111,9 +96,9 @@ def _told(random: np.random.Generator, asked: str, known: dict[str, str]) -> lis
 
 
 def _where(color: str, place: str, remembered: str | None) -> str:
-    if place != HIDDEN:
-        return answer_seen(color, place)
-    return answer_remembered(color, remembered) if remembered else answer_unknown(color)
+    if place == HIDDEN and remembered:
+        return f' the {color} cube was {remembered}'
+    return f' the {color} cube is {place}'
 
 
 def _places(memory: str) -> dict[str, str]:

@@ -11,6 +11,7 @@
 # WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 # See the License for the specific language governing permissions and
 # limitations under the License.
+
 """`oxygen sim-compare`: texts change no action in lock-step, and do not stop it in real time."""
 
 import json
