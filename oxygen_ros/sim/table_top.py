@@ -48,6 +48,7 @@ LIFTED_M = 0.075             # cube centre above the table when picked up
 IN_TRAY_HEIGHT_M = 0.04      # cube centre below this lies in the tray, not above it
 REMOVED = (-0.5, -0.1)       # m, behind the arm: where cubes are that were taken away
 OPEN_RAD = 0.5               # gripper joint of an open hand
+_WHOLE_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 LEFT_OF_M, RIGHT_OF_M = -0.065, 0.01   # y; left and right as the front camera sees them
 
 
@@ -178,6 +179,17 @@ class TableTop:
         """Take a cube away from the table."""
         number = list(CUBE_COLORS).index(color)
         self.place_cube(color, (*np.add(REMOVED, (0, 0.1 * number)), CUBE_HALF_M))
+
+    def snapshot(self) -> NDArray[np.float64]:
+        """Return all that decides how the world goes on, for restore."""
+        state = np.empty(mujoco.mj_stateSize(self._model, _WHOLE_STATE))
+        mujoco.mj_getState(self._model, self._data, state, _WHOLE_STATE)
+        return state
+
+    def restore(self, snapshot: NDArray) -> None:
+        """Put the world back to where snapshot was taken; the task stays."""
+        mujoco.mj_setState(self._model, self._data, snapshot, _WHOLE_STATE)
+        mujoco.mj_forward(self._model, self._data)
 
     def held_cube(self) -> str | None:
         """Return the colour of the cube that both fingertips touch."""

@@ -48,9 +48,9 @@ from oxygen_ros.tools.demo_processes import wait_for_end
 from oxygen_ros.tools.tables import aligned
 from oxygen_ros.training.closed_loop import ClosedLoop
 from oxygen_ros.training.closed_loop import REPLAN_HZ
-from oxygen_ros.training.demonstrations import ROBOT
 from oxygen_ros.training.examination import run_trials
 from oxygen_ros.training.examination import standing_tasks
+from oxygen_ros.training.moments import ROBOT
 
 POLICIES = ('isolated', 'parallel', 'shared', 'oxygen')
 START_LIMIT_S, END_LIMIT_S, POLL_S = 240.0, 30.0, 0.2

@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.folder.mkdir(parents=True, exist_ok=True)
         checkpoint = train(
             options.folder, recipe, report=progress.line,
-            on_collected=lambda done, total: progress.bar('demonstrations', done, total))
+            on_collected=progress.bar)
         figures = {'recipe': asdict(recipe), 'checkpoint': str(checkpoint),
                    'bytes': directory_size(checkpoint),
                    'examination': examine(str(checkpoint), options.episodes, progress),

@@ -44,7 +44,7 @@ from oxygen_ros.sim.texts import describe
 from oxygen_ros.sim.texts import seen_cubes
 from oxygen_ros.sim.texts import Texts
 from oxygen_ros.sim.trials import MAX_SECONDS
-from oxygen_ros.training.demonstrations import ROBOT
+from oxygen_ros.training.moments import ROBOT
 from oxygen_ros.types import ActionChunk
 from oxygen_ros.types import EndReason
 from oxygen_ros.types import TokenDelta

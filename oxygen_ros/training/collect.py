@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Collects demonstrations into compressed files, several processes at a time."""
+"""Collects demonstrations and corrections into files, several processes at a time."""
 
 from collections.abc import Callable
 from concurrent.futures import as_completed
@@ -24,22 +24,24 @@ from pathlib import Path
 import numpy as np
 
 from oxygen_ros.training.demonstrations import Demonstrator
-from oxygen_ros.training.demonstrations import Frames
+from oxygen_ros.training.moments import Frames
 
 SHARD_EPISODES = 25
 
 
 def collect(folder: Path, *, num_episodes: int, seed: int, num_processes: int,
+            student: Path | None = None,
             on_progress: Callable[[int, int], None] = lambda done, total: None) -> list[Path]:
     """
     Return the files of all demonstrations; files that are there already are not made again.
 
-    A file holds SHARD_EPISODES episodes; its content depends on seed and number only.
+    With a student, the directory of its checkpoint, these are corrections of what it does. A file
+    holds SHARD_EPISODES episodes; its content depends on seed, number and student only.
     """
     folder.mkdir(parents=True, exist_ok=True)
     jobs = {}
     for first in range(0, num_episodes, SHARD_EPISODES):
-        path = folder / f'demonstrations_{seed}_{first:05d}.npz'
+        path = folder / f'{folder.name}_{seed}_{first:05d}.npz'
         jobs[path] = range(first, min(first + SHARD_EPISODES, num_episodes))
     missing = [path for path in jobs if not path.is_file()]
     done = len(jobs) - len(missing)
@@ -48,7 +50,8 @@ def collect(folder: Path, *, num_episodes: int, seed: int, num_processes: int,
         # Spawned: a GL context does not survive a fork.
         with ProcessPoolExecutor(num_processes,
                                  mp_context=multiprocessing.get_context('spawn')) as pool:
-            futures = [pool.submit(write_shard, path, jobs[path], seed) for path in missing]
+            futures = [pool.submit(write_shard, path, jobs[path], seed, student)
+                       for path in missing]
             for future in as_completed(futures):
                 future.result()
                 done += 1
@@ -56,13 +59,19 @@ def collect(folder: Path, *, num_episodes: int, seed: int, num_processes: int,
     return list(jobs)
 
 
-def write_shard(path: Path, numbers: range, seed: int) -> None:
+def write_shard(path: Path, numbers: range, seed: int, student: Path | None = None) -> None:
     """Run these episodes and write what was kept of them."""
     # Software rendering on its own threads would take the core of the next process.
     os.environ.setdefault('LP_NUM_THREADS', '0')
-    demonstrator, frames = Demonstrator(seed), Frames()
-    num_done = sum(demonstrator.run(number, frames) for number in numbers)
-    demonstrator.close()
+    frames = Frames()
+    if student is None:
+        player = Demonstrator(seed)
+    else:
+        # Imported here: demonstrations are collected without torch.
+        from oxygen_ros.training.corrections import Corrector
+        player = Corrector(student, seed)
+    num_done = sum(player.run(number, frames) for number in numbers)
+    player.close()
     unfinished = path.with_suffix('.part')
     with unfinished.open('wb') as file:
         np.savez_compressed(file, **frames.arrays(), num_done=num_done)

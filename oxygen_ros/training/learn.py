@@ -57,7 +57,7 @@ Report = Callable[[str], None]
 class Stage:
     """How long and how fast a stage learns."""
 
-    name: str                # 'see' | 'act' | 'tell'
+    name: str                # 'see' | 'act' | 'tell' | 'correct'
     num_steps: int
     batch_size: int          # per process
     rate: float
@@ -159,8 +159,8 @@ class Course:
                                       data.shown[rows].flatten(0, 1)),)
             total = parts[0]
         else:
-            tasks = (TEXT_TURNS if self.stage.name == 'tell' else
-                     (TEXT_TURNS[self.step % len(TEXT_TURNS)],))
+            tasks = ((TEXT_TURNS[self.step % len(TEXT_TURNS)],) if self.stage.name == 'act' else
+                     TEXT_TURNS)
             sample = losses.draw_sample(data, rows, generator, tasks=tasks)
             emphasis = EMPHASIS[self.stage.name]
             found = losses.compute(self.student(sample.batch), sample, data, rows,

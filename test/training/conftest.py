@@ -49,10 +49,10 @@ def run(shards):
 @pytest.fixture(scope='session')
 def data(run):
     """Return the dataset."""
-    return load_dataset(run / 'dataset.pt')[0]
+    return load_dataset(recipe.dataset_file(run, recipe.DEMONSTRATIONS))[0]
 
 
 @pytest.fixture
-def student(run, data):
+def student(run):
     """Return an untrained student."""
-    return recipe.new_student(recipe.load_tokenizer(run), data, recipe.Recipe())
+    return recipe.new_student(run, recipe.Recipe())

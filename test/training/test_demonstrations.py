@@ -22,9 +22,9 @@ from oxygen_ros.sim.tasks import HELD_OUT_PHRASINGS
 from oxygen_ros.sim.tasks import Task
 from oxygen_ros.training.demonstrations import _disturbed
 from oxygen_ros.training.demonstrations import Demonstrator
-from oxygen_ros.training.demonstrations import Frames
-from oxygen_ros.training.demonstrations import HORIZON
 from oxygen_ros.training.demonstrations import Plan
+from oxygen_ros.training.moments import Frames
+from oxygen_ros.training.moments import HORIZON
 
 
 def test_an_episode_follows_from_its_number_alone(frames):

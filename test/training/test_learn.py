@@ -51,17 +51,14 @@ def weights(module):
 
 
 def test_a_run_repeats_to_the_last_bit(run, data, tmp_path):
-    tokenizer = recipe.load_tokenizer(run)
-    means = [weights(learn(recipe.new_student(tokenizer, data, recipe.Recipe()), data,
+    means = [weights(learn(recipe.new_student(run, recipe.Recipe()), data,
                            tmp_path / f'{number}.pt', num_steps=4)[1]) for number in range(2)]
     assert torch.equal(*means)
 
 
 def test_a_stopped_run_goes_on_where_it_was(run, data, tmp_path):
-    tokenizer = recipe.load_tokenizer(run)
-
     def fresh():
-        return recipe.new_student(tokenizer, data, recipe.Recipe())
+        return recipe.new_student(run, recipe.Recipe())
 
     _, whole = learn(fresh(), data, tmp_path / 'whole.pt', num_steps=6)
     learn(fresh(), data, tmp_path / 'parts.pt', num_steps=6, stop=3)
@@ -115,17 +112,19 @@ def test_a_team_takes_the_mean_whoever_comes_first(tmp_path):
 def test_the_whole_way_ends_in_a_checkpoint_that_acts_and_speaks(run, data, tmp_path):
     """Two processes end with the same weights; what they learnt runs in closed loop."""
     tiny = recipe.Recipe(num_episodes=6, num_see_steps=8, num_act_steps=8, num_tell_steps=8,
-                         see_batch=2, batch=2, num_processes=2)
+                         num_corrected=1, num_correct_steps=8, see_batch=2, batch=2,
+                         num_processes=2)
     folder = tmp_path / 'run'
     folder.mkdir()
-    for name in ('demonstrations', 'dataset.pt'):
+    for name in ('demonstrations', 'demonstrations.pt'):
         (folder / name).symlink_to(run / name)
     reports = []
     checkpoint = recipe.train(folder, tiny, report=reports.append)
     assert (checkpoint / 'model.safetensors').is_file()
-    states = [torch.load(folder / f'act_{rank}.pt', weights_only=True)['student']
-              for rank in range(2)]
-    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    for stage in ('act', 'correct'):
+        states = [torch.load(folder / f'{stage}_{rank}.pt', weights_only=True)['student']
+                  for rank in range(2)]
+        assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
     assert recipe.train(folder, tiny, report=reports.append) == checkpoint
     assert 'there already' in reports[-1]
     table = TableTop()

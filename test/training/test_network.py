@@ -28,6 +28,8 @@ from oxygen_ros.training import losses
 from oxygen_ros.training.dataset import load_dataset
 from oxygen_ros.training.dataset import STANDING
 from oxygen_ros.training.learn import EMPHASIS
+from oxygen_ros.training.recipe import dataset_file
+from oxygen_ros.training.recipe import DEMONSTRATIONS
 from oxygen_ros.training.ship import directory_size
 from oxygen_ros.training.ship import ship
 from oxygen_ros.training.vocabulary import PROMPTS
@@ -146,7 +148,7 @@ def test_detection_finds_the_patch_and_the_place_in_it():
 
 def test_a_shipped_checkpoint_prepares_and_acts_like_the_data_say(student, run, data, tmp_path):
     """The loader's prompt, bins and units are those of the training."""
-    _, statistics = load_dataset(run / 'dataset.pt')
+    _, statistics = load_dataset(dataset_file(run, DEMONSTRATIONS))
     ship(student.model, tmp_path / 'checkpoint', statistics, run / 'tokenizer.json')
     assert directory_size(tmp_path / 'checkpoint') < 10_000_000
     robot = load_robot('table_top')
