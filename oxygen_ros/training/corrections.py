@@ -52,7 +52,7 @@ class Corrector:
         self._stage = Stage()
         self._student = load_policy(str(checkpoint), robot=ROBOT)
 
-    def run(self, number: int, frames: Frames) -> bool:
+    def run(self, number: int, frames: Frames, *, max_decisions: int = _MAX_DECISIONS) -> bool:
         """Run one episode and keep its looks. Returns whether the student did the task."""
         random = np.random.default_rng((self._seed, FIRST_NUMBER + number))
         stage, table = self._stage, self._stage.table
@@ -61,8 +61,8 @@ class Corrector:
         per_look = int(random.choice(_DECISIONS_PER_LOOK))
         switch = int(random.integers(5, 80)) if random.random() < _SWITCH_CHANCE else -1
         hide = int(random.integers(0, 60)) if random.random() < _HIDE_CHANCE else -1
-        hidden, end, chunk = '', _MAX_DECISIONS, None
-        for step in range(_MAX_DECISIONS):
+        hidden, end, chunk = '', max_decisions, None
+        for step in range(max_decisions):
             if step == switch:
                 table.task = other_task(random, table.task, hidden)
                 instruction = phrase(random, table.task)
@@ -74,11 +74,11 @@ class Corrector:
                 chunk = self._student.act(moment.images, moment.joints, instruction,
                                           noise=noise).actions
             command = stage.obey(command, chunk[step % per_look + 1].astype(np.float64))
-            if end == _MAX_DECISIONS and step > switch and table.success():
+            if end == max_decisions and step > switch and table.success():
                 end = step + _EXTRA_DECISIONS
             if step >= end:
                 break
-        return end < _MAX_DECISIONS
+        return end < max_decisions
 
     def close(self) -> None:
         """Free the renderer."""

@@ -71,7 +71,7 @@ class Recipe:
     num_act_steps: int = 3600
     num_tell_steps: int = 2200
     num_corrected: int = 1000    # episodes in which the student drives
-    num_correct_steps: int = 1400
+    num_correct_steps: int = 1200
     see_batch: int = 64          # per process
     batch: int = 32              # likewise, of the other stages
     see_rate: float = 2e-3

@@ -27,7 +27,7 @@ from oxygen_ros.training.moments import Frames
 from oxygen_ros.training.moments import HORIZON
 from oxygen_ros.training.ship import ship
 
-STATE_IS_FLOAT32 = 1e-6
+NUM_DECISIONS = 24           # of an episode: enough to wander
 
 
 @pytest.fixture(scope='module')
@@ -43,14 +43,14 @@ def novice(run, tmp_path_factory):
 def corrected(novice, number):
     """Return the frames of one episode."""
     frames, corrector = Frames(), Corrector(novice, 0)
-    corrector.run(number, frames)
+    corrector.run(number, frames, max_decisions=NUM_DECISIONS)
     corrector.close()
     return frames.arrays()
 
 
 def test_the_student_drives_and_the_teacher_says_what_it_would_do(novice):
     frames = corrected(novice, 0)
-    assert len(frames['texts']) > 20       # a whole episode, though the task was not done
+    assert len(frames['texts']) >= NUM_DECISIONS // 5     # though the task was not done
     assert (frames['episodes'] == FIRST_NUMBER).all()
     assert frames['actions'].shape[1:] == (HORIZON, 7)
     # A student that knows nothing wanders; a teacher moves step by step and without jumps.
