@@ -47,6 +47,7 @@ WARM_UP_STEPS, LAST_RATE, DECAY_SHARE = 100, 0.02, 0.4
 TEXT_TURNS = ('memory', 'narrate', 'subtask', 'question')
 EMPHASIS = {'act': losses.Emphasis(text=0.3, placing=0.0, near_places=False),
             'tell': losses.Emphasis(text=1.0, placing=1.0, near_places=True)}
+EMPHASIS['correct'] = EMPHASIS['tell']
 WAIT_S = 0.002               # between looks at who else has come
 STREAM = 1_000_003           # spreads the seeds of ranks and stages
 
