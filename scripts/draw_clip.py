@@ -33,7 +33,7 @@ from oxygen_ros.training.closed_loop import ClosedLoop
 from oxygen_ros.training.closed_loop import REPLAN_HZ
 from oxygen_ros.training.examination import standing_tasks
 
-SIZE, TEXT_HEIGHT, LINE_HEIGHT, MARGIN = 300, 76, 23, 8
+PICTURE_SIZE, SIZE, TEXT_HEIGHT, LINE_HEIGHT, MARGIN = 256, 384, 70, 22, 8
 LAST_PICTURE_S = 1.2
 TASKS = (Task('pick', 'blue'), Task('put', 'red'))
 BACKGROUND, FAINT, CLEAR = (18, 20, 24), (150, 156, 166), (240, 242, 245)
@@ -53,7 +53,7 @@ def main() -> int:
         table.reset(seed=options.seed, task=task)
         seen: list[np.ndarray] = []
         episode = loop.run(task.instruction, on_look=lambda shown, seen=seen: seen.append(
-            table.render('front', size=SIZE)))
+            table.render('front', size=PICTURE_SIZE)))
         print(f'{task.instruction}: {"done" if episode.success else "NOT done"}')
         subtasks, narrations = ([text for kind, text, _ in episode.texts if kind == wanted]
                                 for wanted in ('subtask', 'narrate'))
@@ -71,7 +71,7 @@ def main() -> int:
 def draw(picture: np.ndarray, told: str, subtask: str, narration: str) -> Image.Image:
     """Return a picture with three lines of words below."""
     image = Image.new('RGB', (SIZE, SIZE + TEXT_HEIGHT), BACKGROUND)
-    image.paste(Image.fromarray(picture))
+    image.paste(Image.fromarray(picture).resize((SIZE, SIZE), Image.Resampling.LANCZOS))
     pen, font = ImageDraw.Draw(image), ImageFont.load_default(size=13)
     for row, (name, text) in enumerate((('told', told), ('does', subtask), ('sees', narration))):
         top = SIZE + MARGIN // 2 + row * LINE_HEIGHT
