@@ -14,6 +14,7 @@
 
 """Cameras, joint states and instruction from topics into the session."""
 
+from collections.abc import Callable
 import time
 
 from geometry_msgs.msg import PoseStamped
@@ -44,10 +45,13 @@ class Inputs:
     Nothing here waits for the engine.
     """
 
-    def __init__(self, node, robot: RobotProfile, *, decoder: ImageDecoder, faults: Faults):
+    def __init__(self, node, robot: RobotProfile, *, decoder: ImageDecoder, faults: Faults,
+                 on_instructed: Callable[[str], None] = lambda text: None):
+        """Subscribe. on_instructed is called with every instruction that is in force now."""
         self._node = node
         self._robot = robot
         self._faults = faults
+        self._on_instructed = on_instructed
         self._clock = node.get_clock()
         self._intake = Intake(robot, decoder=decoder, on_refused=self._refused)
         self._started_s = time.monotonic()
@@ -124,6 +128,7 @@ class Inputs:
             text, self._instruction = self._instruction, None
             if text is not None:
                 session.set_instruction(text)
+                self._on_instructed(text)
 
     def _now_ns(self) -> int:
         """Return the present time; under simulated time 0 until /clock."""

@@ -77,8 +77,9 @@ class OxygenNode(LifecycleNode):
         self._is_closing = False
         self._command = CommandPublisher(self, robot, faults=self.faults)
         self._ticker: Ticker | None = None
-        self._inputs = Inputs(self, robot, faults=self.faults, decoder=self._make_decoder())
         self._streams = Streams(self, robot, faults=self.faults)
+        self._inputs = Inputs(self, robot, faults=self.faults, decoder=self._make_decoder(),
+                              on_instructed=self._streams.publish_instruction)
         self._ask = AskServer(self, faults=self.faults)
         self._streams.delta_listeners.append(self._ask.on_delta)
         self._verbs = Services(self, faults=self.faults, on_reset=self.reset)
@@ -112,6 +113,7 @@ class OxygenNode(LifecycleNode):
             session.configure()
             self._set_words(session)
             self._streams.publish_tasks(session.tasks)
+            self._streams.publish_instruction(session.instruction)
         except (ConfigError, SessionError) as error:
             if not self._is_closing:
                 self.get_logger().error(f'cannot configure: {error}')
@@ -247,6 +249,7 @@ class OxygenNode(LifecycleNode):
         self._set_words(session, changes)
         if 'instruction' in changes:
             session.set_instruction(changes['instruction'] or parameters.robot.instruction)
+            self._streams.publish_instruction(session.instruction)
 
     def _set_words(self, session: Session,
                    changes: Mapping[str, object] = MappingProxyType({})) -> None:

@@ -20,10 +20,12 @@ Records what a node takes in and gives out, so that an incident can be replayed.
     oxygen eval crash --robot my_robot.yaml
 
 The topics are those that the node subscribes to and publishes, under whatever names it was given;
-they are asked of the ROS graph, so the node need not run yet.
+they are asked of the ROS graph, so the node need not run yet. What is recorded as the instruction
+is the one in force in the node, first of all: who gave it may be gone by then.
 """
 
 import argparse
+from collections.abc import Callable
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -54,6 +56,8 @@ LOOK_EVERY_S = 0.5
 SPIN_S = 0.05
 DEPTH = 200                     # messages that may wait while the disk is slow
 NOT_RECORDED = ('/parameter_events', '/rosout')
+INSTRUCTION_TYPE = 'std_msgs/msg/String'        # the node listens to one topic of this type
+INSTRUCTION_WAIT_S = 2.0        # a node that is not configured has none in force
 
 
 class Recorder(Node):
@@ -67,51 +71,75 @@ class Recorder(Node):
         self._early: list[tuple[str, bytes]] = []   # before the first /clock
         self._refused: set[str] = set()
         self.topics: dict[str, str] = {}            # recorded ones -> type
-        self.has_met = False                        # the node was on the graph
+        self._in_force = f'{namespace}/{node_name}/instruction_in_force'
+        self._met_s: float | None = None            # when the node was first on the graph
+        self._instruction = ''                      # topic that the node is told on
+        self._has_instruction = False
+
+    @property
+    def has_met(self) -> bool:
+        """Return whether the node was on the graph."""
+        return self._met_s is not None
 
     def run(self, stopping: threading.Event, *, seconds: float = 0.0) -> None:
         """Record until `stopping` is set or for a time, 0: without end."""
         executor = SingleThreadedExecutor()
         executor.add_node(self)
-        start_s, next_look_s = time.monotonic(), 0.0
+        start_s, next_look_s, had_instruction = time.monotonic(), 0.0, False
         while not stopping.is_set():
             now_s = time.monotonic()
             if seconds and now_s - start_s >= seconds:
                 break
-            if now_s >= next_look_s:
-                next_look_s = now_s + LOOK_EVERY_S
+            if now_s >= next_look_s or self._has_instruction != had_instruction:
+                next_look_s, had_instruction = now_s + LOOK_EVERY_S, self._has_instruction
                 self._look()
             executor.spin_once(timeout_sec=SPIN_S)
         executor.shutdown()
 
     def _look(self) -> None:
-        """Subscribe to what the node uses and somebody publishes."""
-        found = []
-        for ask in (self.get_subscriber_names_and_types_by_node,
-                    self.get_publisher_names_and_types_by_node):
-            try:
-                found += ask(*self._watched)
-                self.has_met = True
-            except NodeNameNonExistentError:
-                continue
-        for topic, kinds in found:
+        """Subscribe to what the node uses and somebody publishes, the instruction first."""
+        taken, given = ({topic: kinds[0] for topic, kinds in self._ask(ask)} for ask in (
+            self.get_subscriber_names_and_types_by_node,
+            self.get_publisher_names_and_types_by_node))
+        if self._in_force in given:
+            for topic, kind in taken.items():
+                if kind == INSTRUCTION_TYPE and not self._instruction:
+                    self._instruction = topic
+                    self._add(topic, kind, heard_from=self._in_force)
+            del given[self._in_force]
+        if not self._has_instruction and (
+                self._met_s is None or time.monotonic() - self._met_s < INSTRUCTION_WAIT_S):
+            return
+        for topic, kind in {**taken, **given}.items():
             is_new = topic not in self.topics and topic not in self._refused
             is_inner = topic in NOT_RECORDED or '/_action/' in topic
             if is_new and not is_inner and self.count_publishers(topic):
-                self._add(topic, kinds[0])
+                self._add(topic, kind)
 
-    def _add(self, topic: str, kind: str) -> None:
+    def _ask(self, ask: Callable) -> list[tuple[str, list[str]]]:
+        """Return (topic, types) of one kind of endpoints of the node, none if it is not there."""
+        try:
+            found = ask(*self._watched)
+        except NodeNameNonExistentError:
+            return []
+        self._met_s = self._met_s or time.monotonic()
+        return found
+
+    def _add(self, topic: str, kind: str, *, heard_from: str = '') -> None:
+        """Record a topic, or what is `heard_from` another as if it came on that one."""
         if not self._writer.add(topic, kind):
             self._refused.add(topic)
             self.get_logger().warning(f'{topic} is not recorded: type {kind} is not known here')
             return
         self.topics[topic] = kind
+        source = heard_from or topic
         self.create_subscription(
-            message_class(kind), topic, lambda data, topic=topic: self._take(topic, data),
-            qos.as_offered(self, topic, depth=DEPTH), raw=True)
+            message_class(kind), source, lambda data, topic=topic: self._take(topic, data),
+            qos.as_offered(self, source, depth=DEPTH), raw=True)
         self.get_logger().info(f'recording {topic}')
 
     def _take(self, topic: str, data: bytes) -> None:
+        self._has_instruction = self._has_instruction or topic == self._instruction
         now_ns = self.get_clock().now().nanoseconds
         self._early.append((topic, data))
         if now_ns > 0:

@@ -51,6 +51,8 @@ class Streams(Listener):
         self._say = node.create_publisher(String, '~/say', qos.stream(depth=10))
         self._subtask = node.create_publisher(Subtask, '~/subtask', qos.latched())
         self._tasks = node.create_publisher(String, '~/tasks', qos.latched())
+        self._instruction = node.create_publisher(
+            String, '~/instruction_in_force', qos.latched())
         self._subtask.publish(Subtask())
         self.publish_tasks(())
         self.delta_listeners = []      # called with every types.TokenDelta
@@ -111,6 +113,10 @@ class Streams(Listener):
     def publish_tasks(self, tasks: Sequence[StandingTask]) -> None:
         """Publish the standing tasks in force, as a tasks file."""
         self._tasks.publish(String(data=tasks_to_yaml(tasks)))
+
+    def publish_instruction(self, text: str) -> None:
+        """Publish the instruction in force, for those who did not hear it when it was given."""
+        self._instruction.publish(String(data=text))
 
     def on_warning(self, text: str) -> None:
         """Log a warning and show it in the status."""

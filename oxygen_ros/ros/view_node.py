@@ -26,10 +26,10 @@ import time
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.node import NodeNameNonExistentError
-from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
 from oxygen_ros.ros import qos
@@ -48,7 +48,7 @@ _LIGHT = (channels.FACT, channels.ENGINE, channels.DEADLINE, channels.DIAGNOSTIC
           channels.INSTRUCTION, channels.SUBTASK)
 _QOS = {channels.CHUNK: qos.stream(depth=10), channels.PIECE: qos.stream(),
         channels.FACT: qos.facts(), channels.STATE: qos.joint_states(),
-        channels.SUBTASK: qos.latched()}
+        channels.INSTRUCTION: qos.latched(), channels.SUBTASK: qos.latched()}
 
 
 class ViewNode(Node):
@@ -61,12 +61,11 @@ class ViewNode(Node):
         self._watched = (node_name, namespace or '/')
         self.watched_name = f'{namespace}/{node_name}'
         self._feed = make_feed(self.watched_name)
-        # topic -> what it is, the QoS asked for, subscriptions
-        self._listening: dict[str, tuple[Channel, tuple[QoSProfile, ...], list]] = {}
-        self._asked: set[bytes] = set()      # publishers that told what they said before
+        # topic -> what it is, the QoS asked for, subscription
+        self._listening: dict[str, tuple[Channel, QoSProfile, Subscription]] = {}
         self._stop = self.create_client(Trigger, f'{self.watched_name}/stop')
         self._add(Channel(channels.DIAGNOSTICS, channels.DIAGNOSTICS, '/diagnostics',
-                          'diagnostic_msgs/msg/DiagnosticArray'), (qos.stream(depth=10),))
+                          'diagnostic_msgs/msg/DiagnosticArray'), qos.stream(depth=10))
 
     def run(self, stopping: threading.Event, is_watched: Callable[[], bool], *,
             seconds: float = 0.0) -> None:
@@ -105,10 +104,10 @@ class ViewNode(Node):
         """Subscribe to what is new on the graph, and to the heavy topics only while watched."""
         for channel in self._channels():
             if watched or channel.kind in _LIGHT:
-                profiles = self._profiles(channel)
-                if self._listening.get(channel.topic, (None, None))[1] != profiles:
+                profile = self._profile(channel)
+                if self._listening.get(channel.topic, (None, None))[1] != profile:
                     self._drop(channel.topic)      # publishers that came later offer otherwise
-                    self._add(channel, profiles)
+                    self._add(channel, profile)
         if not watched:
             for topic, (channel, *_) in list(self._listening.items()):
                 if channel.kind not in _LIGHT:
@@ -129,7 +128,7 @@ class ViewNode(Node):
         # It subscribes to other robots' sensors only by mistake, and /diagnostics has its place.
         return [channel for channel in found if channel.kind != channels.DIAGNOSTICS]
 
-    def _add(self, channel: Channel, profiles: tuple[QoSProfile, ...]) -> None:
+    def _add(self, channel: Channel, profile: QoSProfile) -> None:
         kind = message_class(channel.type)
 
         def on_message(data: bytes) -> None:
@@ -138,27 +137,19 @@ class ViewNode(Node):
 
         # Publishers that do not match in QoS are the node's matter, and it says so.
         silent = qos.SubscriptionEventCallbacks(use_default_callbacks=False)
-        self._listening[channel.topic] = channel, profiles, [
-            self.create_subscription(kind, channel.topic, on_message, profile, raw=True,
-                                     event_callbacks=silent) for profile in profiles]
+        self._listening[channel.topic] = channel, profile, self.create_subscription(
+            kind, channel.topic, on_message, profile, raw=True, event_callbacks=silent)
 
     def _drop(self, topic: str) -> None:
-        for subscription in self._listening.pop(topic, (None, None, ()))[2]:
-            self.destroy_subscription(subscription)
+        if topic in self._listening:
+            self.destroy_subscription(self._listening.pop(topic)[2])
 
-    def _profiles(self, channel: Channel) -> tuple[QoSProfile, ...]:
+    def _profile(self, channel: Channel) -> QoSProfile:
         """Ask for as much as the publishers offer, no more, or nothing would come."""
         offered = self.get_publishers_info_by_topic(channel.topic)
         if channel.kind == channels.CAMERA:
             # Large pictures get through only if lost parts are repeated.
             reliable = offered and all(
                 info.qos_profile.reliability == ReliabilityPolicy.RELIABLE for info in offered)
-            return (qos.camera('reliable' if reliable else 'best_effort'),)
-        if channel.kind == channels.INSTRUCTION:
-            # Who keeps what was said before is asked for it once; asking on would make every
-            # publisher that keeps nothing warn about it.
-            keeping = {bytes(info.endpoint_gid) for info in offered
-                       if info.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL}
-            news, self._asked = keeping - self._asked, self._asked | keeping
-            return (qos.latched(), qos.status()) if news else (qos.status(),)
-        return (_QOS.get(channel.kind, qos.stream(depth=1)),)
+            return qos.camera('reliable' if reliable else 'best_effort')
+        return _QOS.get(channel.kind, qos.stream(depth=1))

@@ -107,7 +107,7 @@ class Session:
         self._host_kind = host
         self._supervision = supervision or Supervision()
         self._lock = threading.RLock()     # of everything below; the tick does not take it
-        self._instruction = robot.instruction
+        self.instruction = robot.instruction
         self._epoch = 0                    # counts whatever makes older chunks void
         self._frame_id = 0
         self._last_stamp_ns = 0
@@ -243,7 +243,7 @@ class Session:
             self._last_stamp_ns = stamp_ns
             self._frame_id += 1
             observation = Observation(self._frame_id, stamp_ns, dict(images), state,
-                                      self._instruction, self._epoch,
+                                      self.instruction, self._epoch,
                                       *self._outputs.plan_in_force(self.control, self.robot),
                                       self.subtasks.current.text)
             return self._frame_id if self._feed.give(self._host, observation) else 0
@@ -262,9 +262,9 @@ class Session:
     def set_instruction(self, text: str) -> None:
         """Change what the robot shall do, from the next observation on; older chunks are void."""
         with self._lock:
-            if text == self._instruction:
+            if text == self.instruction:
                 return
-            self._instruction = text
+            self.instruction = text
             self._void_chunks()
             self.subtasks.forget(self._frame_id + 1)
 
@@ -374,7 +374,7 @@ class Session:
             cause_detail = self._controller.describe(ticks.last.cause, self._node_clock_ns())
         return SessionStatus.of(
             ticks, figures, rate_hz=self.robot.control_rate_hz, realtime=self._realtime,
-            active=self.active, epoch=self._epoch, instruction=self._instruction,
+            active=self.active, epoch=self._epoch, instruction=self.instruction,
             cause_detail=cause_detail, seconds=metrics.seconds())
 
     def summary(self) -> dict:

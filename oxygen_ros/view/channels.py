@@ -65,7 +65,8 @@ def channel_of(topic: str, message_type: str, *,
     elif message_type == 'sensor_msgs/msg/JointState' or (
             message_type == 'geometry_msgs/msg/PoseStamped' and is_published is False):
         kind = STATE
-    elif message_type == 'std_msgs/msg/String' and last == 'instruction':
+    elif message_type == 'std_msgs/msg/String' and last == (
+            'instruction' if is_published is None else 'instruction_in_force'):
         kind = INSTRUCTION
     if kind is None:
         return None

@@ -39,6 +39,7 @@ from ros_helpers import ROBOT_YAML
 from ros_helpers import ROOT
 from ros_helpers import wait_until
 from rosgraph_msgs.msg import Clock
+from std_msgs.msg import String
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'bags'))
 from bag_helpers import joints
@@ -171,6 +172,32 @@ def test_live_recorded_and_replayed_give_the_same_actions(tools, node, heard, ba
         assert {f'/{NAMESPACE}/{topic}' for topic in (
             'front/image', 'wrist/image', 'joint_states', 'command', 'oxygen/action_chunk',
             'oxygen/deadline')} <= set(incident.types)
+        recorded = live_chunks(incident.decode(message) for message in
+                               incident.messages([CHUNK]))
+    again = offline_chunks(tmp_path / 'incident', profile)
+    both = recorded.keys() & again.keys()
+    assert len(both) >= 2
+    for stamp_ns in both:
+        np.testing.assert_array_equal(recorded[stamp_ns], again[stamp_ns])
+
+
+@pytest.mark.timeout(600)
+def test_an_incident_begins_with_the_instruction_in_force_and_replays_with_it(
+        tools, node, make_node, bag, profile, tmp_path):
+    instruction = f'/{NAMESPACE}/instruction'
+    simulator = make_node('simulator').create_publisher(String, instruction, qos.latched())
+    simulator.publish(String(data='pick up the red cube'))
+    assert tools('say', 'put the blue cube in the tray').finish()[0] == 0
+    recorder = tools('record', '--output', str(tmp_path / 'incident'))
+    assert tools('play', str(bag), '--robot', str(profile), '--rate', '0.5').finish(
+        timeout_s=200)[0] == 0
+    code, said = recorder.finish(number=signal.SIGINT)
+    assert code == 0, said
+    with Bag(tmp_path / 'incident') as incident:
+        first, *others = incident.messages([instruction])
+        assert incident.decode(first).data == 'put the blue cube in the tray' and not others
+        assert first.time_ns == min(
+            message.time_ns for message in incident.messages(list(incident.types)))
         recorded = live_chunks(incident.decode(message) for message in
                                incident.messages([CHUNK]))
     again = offline_chunks(tmp_path / 'incident', profile)

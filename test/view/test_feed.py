@@ -69,6 +69,13 @@ def test_topics_are_told_by_type_and_name(topic, kind, expected):
     assert (channel.kind, channel.name, channel.topic) == (*expected, topic)
 
 
+def test_live_the_instruction_in_force_is_shown_not_what_somebody_once_said():
+    kind = 'std_msgs/msg/String'
+    assert channel_of('/instruction', kind, is_published=False) is None
+    assert channel_of('/oxygen/instruction_in_force', kind,
+                      is_published=True).kind == 'instruction'
+
+
 @pytest.mark.parametrize(('topic', 'kind'), [
     ('/chatter', 'std_msgs/msg/String'), ('/tf', 'tf2_msgs/msg/TFMessage'),
     ('/goal', 'geometry_msgs/msg/PoseStamped')])
