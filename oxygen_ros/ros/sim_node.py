@@ -87,6 +87,7 @@ class SimNode(Node):
         self._robot = robot
         self._table = table
         self._done = False
+        self._echo = ''              # what this node said and has not heard itself say yet
         self._follower = CommandFollower(table.joint_names, table.joint_positions)
         self._next_picture_s = 0.0
         self.num_steps = self.num_pictures = self.num_commands = self.num_refused = 0
@@ -117,7 +118,7 @@ class SimNode(Node):
 
     def take_tour(self) -> None:
         """From now on one task follows another."""
-        self.tour = Tour(self._table, self._say, self._begin_episode)
+        self.tour = Tour(self._table, self._say, self._begin_episode, self.get_logger().info)
 
     def step(self) -> None:
         """Advance one control period and publish what is sensed at its end."""
@@ -145,7 +146,8 @@ class SimNode(Node):
         return {
             'control_steps': self.num_steps, 'pictures': self.num_pictures,
             'commands_received': self.num_commands, 'commands_refused': self.num_refused,
-            'tasks_done': self.num_done, 'rendering': self._table.backend,
+            'tasks_done': self.num_done,
+            'tasks_given_up': self.tour.num_given_up if self.tour else 0, 'rendering': self._table.backend,
             'render_ms': {'p50': round(float(p50), 3), 'p99': round(float(p99), 3),
                           'max': round(float(render_ms.max()), 3)},
             **({'trials': self.trials.results} if self.trials else {}),
@@ -197,11 +199,19 @@ class SimNode(Node):
 
     def _on_instruction(self, message: String) -> None:
         """Judge success by the newest instruction; obeying it is the controlling node's part."""
+        if message.data == self._echo:
+            self._echo = ''
+            return
+        self.get_logger().info(f'told: {message.data}')
+        is_judged = True
         try:
             self._table.task = Task.from_instruction(message.data)
             self._done = False
         except ConfigError as error:
+            is_judged = False
             self.get_logger().warning(f'cannot judge success: {error}')
+        if self.tour:
+            self.tour.told(message.data, is_judged=is_judged)
 
     def _begin(self, trial: Trial) -> None:
         """Begin the episode of a trial and say what is to be done."""
@@ -217,7 +227,7 @@ class SimNode(Node):
             self._reset_control.call_async(Trigger.Request())
 
     def _say(self, instruction: str) -> None:
-        self._done = False
+        self._done, self._echo = False, instruction
         self._instruction.publish(String(data=instruction))
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response):

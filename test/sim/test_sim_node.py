@@ -165,6 +165,22 @@ def test_reset_brings_the_arm_back(listener, arm):
                       'the arm at its start')
 
 
+def test_what_others_say_is_told_and_what_it_says_itself_is_not(listener, arm):
+    process = arm('--tour')
+    publisher = listener.node.create_publisher(String, 'instruction', 1)
+    listener.wait_for(publisher.get_subscription_count, 'the instruction subscription')
+    for text in ('put the blue cube in the tray', 'make coffee'):
+        publisher.publish(String(data=text))
+        heard = len(listener.heard['joint_states'])
+        listener.wait_for(lambda heard=heard: len(listener.heard['joint_states']) > heard + 15,
+                          'joint states')
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert [line.split(': ', 1)[1] for line in errors.splitlines() if 'told: ' in line] == [
+        'told: put the blue cube in the tray', 'told: make coffee']
+    assert 'cannot judge success' in errors
+
+
 def test_ctrl_c_twice_ends_quietly(arm):
     process = arm()
     process.send_signal(signal.SIGINT)

@@ -20,7 +20,8 @@ import pytest
 from oxygen_ros.ros.sim_tour import PATIENCE_S
 from oxygen_ros.ros.sim_tour import PAUSE_S
 from oxygen_ros.ros.sim_tour import Tour
-from oxygen_ros.ros.sim_tour import VISITOR_S
+from oxygen_ros.ros.sim_tour import VISITOR_PATIENCE_S
+from oxygen_ros.ros.sim_tour import VISITOR_PAUSE_S
 from oxygen_ros.ros.sim_trials import RealTimeTrials
 from oxygen_ros.sim import TableTop
 from oxygen_ros.sim import Task
@@ -35,16 +36,21 @@ class Visit:
     def __init__(self):
         self.table = TableTop(seed=5)
         self.now_s = 100.0
-        self.said, self.episodes = [], 0
+        self.said, self.episodes, self.log = [], 0, []
         for number, color in enumerate(('red', 'green', 'blue')):
             self.table.place_cube(color, (0.2, -0.05 - 0.05 * number, 0.015))
         self.table.task = Task('pick', 'red')
-        self.tour = Tour(self.table, self.said.append, self._begin)
+        self.tour = Tour(self.table, self.said.append, self._begin, self.log.append)
 
     def _begin(self):
         self.episodes += 1
         for number, color in enumerate(('red', 'green', 'blue')):
             self.table.place_cube(color, (0.2, -0.05 - 0.05 * number, 0.015))
+
+    def tell(self, instruction):
+        """Give a task, as the simulator does when somebody else does."""
+        self.table.task = Task.from_instruction(instruction)
+        self.tour.told(instruction, is_judged=True)
 
     def wait(self, seconds, *, success):
         """Let time pass; the task under way is done or not."""
@@ -75,16 +81,36 @@ def test_a_task_that_does_not_get_done_is_given_up(visit):
     visit.wait(PATIENCE_S - 1, success=False)
     assert visit.said == [] and visit.episodes == 0
     visit.wait(2, success=False)
-    assert len(visit.said) == 1 and visit.episodes == 1
+    assert len(visit.said) == 1 and visit.episodes == 1 == visit.tour.num_given_up
+    assert visit.log == [f'gave up on pick up the red cube after 20 s, next: {visit.said[0]}']
 
 
 def test_who_says_something_else_is_obeyed_first(visit):
     visit.wait(1, success=False)
-    visit.table.task = Task('put', 'blue')       # as the simulator does on an instruction
-    visit.wait(VISITOR_S - 1, success=True)
+    visit.tell('put the blue cube in the tray')
+    visit.wait(VISITOR_PAUSE_S - 1, success=True)
     assert visit.said == []
     visit.wait(2, success=True)
-    assert visit.said == ['pick up the red cube']
+    assert visit.said == ['pick up the red cube'] and visit.log == []
+
+
+def test_who_says_something_has_a_fair_time_for_it(visit):
+    visit.wait(PATIENCE_S - 1, success=False)
+    visit.tell('pick up the red cube')           # the same as the tour had, but now of a person
+    visit.wait(VISITOR_PATIENCE_S - 1, success=False)
+    assert visit.said == [] and visit.episodes == 0
+    visit.wait(2, success=False)
+    assert visit.log == [f'gave up on pick up the red cube after 60 s, next: {visit.said[0]}']
+
+
+def test_what_cannot_be_judged_has_its_time_and_does_not_count_as_given_up(visit):
+    visit.tour.told('wave', is_judged=False)
+    visit.wait(VISITOR_PATIENCE_S - 1, success=True)
+    assert visit.said == []
+    visit.wait(2, success=True)
+    assert len(visit.said) == 1 and visit.tour.num_given_up == 0
+    assert visit.log == [
+        f'cannot tell whether this was done: wave; after 60 s, next: {visit.said[0]}']
 
 
 def test_trials_wait_for_a_controller_and_are_judged_by_the_clock():
