@@ -14,6 +14,8 @@
 
 """Several streams of text on one terminal, each word at once, no line cut in two by another."""
 
+CONTINUED = '…'      # in front of words that go on below a line of another kind
+
 
 class Transcript:
     """
@@ -27,6 +29,7 @@ class Transcript:
         self._texts: dict[str, tuple[str, str]] = {}   # request -> (task, text), oldest first
         self._ended: set[str] = set()
         self._live: str | None = None
+        self._live_task = ''
         self._is_mid_line = False
 
     def add(self, request_id: str, task: str, text: str, *, final: bool) -> str:
@@ -34,11 +37,13 @@ class Transcript:
         text = text.replace('\n', ' ')
         shown = ''
         if self._live is None:
-            self._live = request_id
+            self._live, self._live_task = request_id, task
             shown = _heading(task)
         if request_id == self._live:
             if not shown and not self._is_mid_line:
-                shown = _heading('')      # goes on below a line of another kind
+                if not text:
+                    return self._next() if final else ''
+                shown = _heading(self._live_task) + CONTINUED
             self._is_mid_line = not final
             shown += text
             return shown + ('\n' + self._next() if final else '')
@@ -64,8 +69,8 @@ class Transcript:
                 del self._texts[request_id]
         if self._texts:
             self._live = next(iter(self._texts))
-            task, text = self._texts.pop(self._live)
-            shown += _heading(task) + text
+            self._live_task, text = self._texts.pop(self._live)
+            shown += _heading(self._live_task) + text
             self._is_mid_line = True
         return shown
 

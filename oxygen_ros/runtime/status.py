@@ -198,6 +198,7 @@ class SessionStatus:
             'ticks': ticks.ticks,
             'commands_published': ticks.commands,
             'verdicts': dict(ticks.verdicts),
+            'causes': dict(ticks.causes),
             'lateness_ms': {'p50': round(ticks.lateness_p50_s * 1e3, 4),
                             'p99': round(ticks.lateness_p99_s * 1e3, 4),
                             'max': round(ticks.lateness_max_s * 1e3, 4)},

@@ -25,6 +25,8 @@ import json
 import os
 from pathlib import Path
 import selectors
+import shlex
+import shutil
 import signal
 import sys
 import tempfile
@@ -48,11 +50,16 @@ POLL_S = 0.1
 ACTIVE_WORDS = 'active: '    # the node's log line once it may move the robot
 WORKER_MODULE = 'oxygen_ros.runtime.worker'
 
+LABEL_WIDTH = 10             # of a line of words, with the space behind it
+CONTINUED = '…'.encode()
+
 EXIT_OK, EXIT_FAILED = 0, 1
 
-ABOUT = ('It picks up cubes and puts them in the tray, one after another, until you say what to '
-         'do:\n    {prefix}oxygen say "put the red cube in the tray"\n'
-         '    {prefix}oxygen ask "where is the red cube?"')
+ABOUT = ('It picks up cubes and puts them in the tray, one after another. Tell it what to do, and '
+         'it has a\nminute for that before it goes on; or ask:\n'
+         '    {oxygen} say "put the red cube in the tray"\n'
+         '    {oxygen} ask "where is the red cube?"\n'
+         '    {oxygen} ask "what do you see?"')
 
 
 class DemoError(RuntimeError):
@@ -64,23 +71,35 @@ class Terminal:
 
     def __init__(self):
         self.is_gone = False         # nobody reads any more, as after: oxygen demo | head
-        self._at_line_start = True
+        self._open = b''             # line of words that has not ended
+        self._is_cut = False         # a line of another kind stands below it
 
     def stream(self, data: bytes) -> None:
-        """Pass bytes on as they are."""
+        """Pass words on; below a line of another kind they begin with the label they had."""
         if not data:
             return
-        self._at_line_start = data.endswith(b'\n')
+        cut, self._is_cut = self._is_cut, False
+        shown = data
+        if cut and data.startswith(b'\n'):
+            shown = data[1:]
+        elif cut:
+            shown = self._open[:LABEL_WIDTH] + CONTINUED + data
+        self._open = (self._open + data).rpartition(b'\n')[2]
+        self._write(shown)
+
+    def line(self, text: str) -> None:
+        """Write a line of its own."""
+        is_below = bool(self._open) and not self._is_cut
+        self._is_cut = bool(self._open)
+        self._write((b'\n' if is_below else b'') + text.encode() + b'\n')
+
+    def _write(self, data: bytes) -> None:
         try:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             self.is_gone = True
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-    def line(self, text: str) -> None:
-        """Write a line of its own."""
-        self.stream((b'' if self._at_line_start else b'\n') + text.encode() + b'\n')
 
 
 class Demo:
@@ -176,8 +195,12 @@ class Demo:
                                 f'{reason}')
         if self._active_s is None:
             if now_s - start_s > START_LIMIT_S:
-                raise DemoError(f'the node is not active after {START_LIMIT_S:g} s; '
-                                f'run oxygen doctor to see what is slow here')
+                cores = len(os.sched_getaffinity(0))
+                word = self._children['node'].last_word
+                raise DemoError(f'the node is not active after {START_LIMIT_S:g} s, load '
+                                f'{os.getloadavg()[0]:.1f} on {cores} cores; '
+                                f'{f"its last word: {word}" if word else "it said nothing"}; '
+                                f'run {oxygen_command()} doctor to see what is slow here')
         elif self._options.seconds and now_s - self._active_s >= self._options.seconds:
             self._stopping = True
 
@@ -204,6 +227,8 @@ class Demo:
                 raise DemoError(f'{name} left no figures ({error})') from error
         return {**parts['node'], 'checkpoint': self._options.checkpoint,
                 'trained': parts['watch'].get('trained', False),
+                'tasks_done': parts['sim']['tasks_done'],
+                'tasks_given_up': parts['sim']['tasks_given_up'],
                 'watch': parts['watch'], 'sim': parts['sim']}
 
 
@@ -217,8 +242,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal = Terminal()
         terminal.line(
             f'Simulated SO-101 arm, node and an independent listener in ROS domain {domain_id}.\n'
-            + ABOUT.format(prefix=f'ROS_DOMAIN_ID={domain_id} '
-                                  f'ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST ')
+            + ABOUT.format(oxygen=f'ROS_DOMAIN_ID={domain_id} '
+                                  f'ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST {oxygen_command()}')
             + ('' if options.seconds else '\nCtrl-C ends it.'))
         with tempfile.TemporaryDirectory(prefix='oxygen_demo_') as folder:
             demo = Demo(options, Path(folder), domain_id, terminal)
@@ -274,6 +299,21 @@ def duration(text: str) -> float:
     return value
 
 
+def oxygen_command() -> str:
+    """Return what to type in this folder for the `oxygen` that is running."""
+    running = Path(sys.argv[0]).absolute()
+    if running.name != 'oxygen':         # python -m oxygen_ros, as make does
+        running = Path(sys.executable).parent / 'oxygen'
+    if not running.is_file():
+        return shlex.join([sys.executable, '-m', 'oxygen_ros'])
+    on_path = shutil.which('oxygen')
+    if on_path and running.samefile(on_path):
+        return 'oxygen'
+    here = Path.cwd()
+    return shlex.quote(str(running.relative_to(here) if running.is_relative_to(here)
+                           else running))
+
+
 def choose_domain() -> int:
     """Return ROS_DOMAIN_ID if it is set, else a domain that nobody uses on this machine."""
     wanted = os.environ.get('ROS_DOMAIN_ID', '')
@@ -295,9 +335,12 @@ def summary(figures: dict) -> str:
     verdicts = ', '.join(f'{name} {count}' for name, count in figures['verdicts'].items())
     priority = 'real-time' if figures['realtime_priority'] else 'normal'
     measured_hz = figures['watch'].get('command_rate_hz', 0.0)
+    causes = ', '.join(f'{name} {count}' for name, count in figures['causes'].items())
     lines = [
+        f'tasks {figures["tasks_done"]} done, {figures["tasks_given_up"]} given up',
         f'{seconds:.1f} s: {figures["ticks"]} ticks, {figures["commands_published"]} commands '
         f'({verdicts}); heard by the listener at {measured_hz:.1f} per second',
+        f'causes of fallback and stop, in ticks: {causes or "none"}',
         f'tick lateness p50 {late["p50"]:.3f}, p99 {late["p99"]:.3f}, max {late["max"]:.3f} ms '
         f'({priority} priority)',
         f'{figures["frames"]} frames, {figures["encodes"]} encodes, {figures["chunks"]} chunks '

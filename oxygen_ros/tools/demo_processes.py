@@ -50,6 +50,12 @@ class Child:
             start_new_session=True, preexec_fn=_end_with_parent)
         os.set_blocking(self.fileno(), False)
 
+    @property
+    def last_word(self) -> str:
+        """Return the newest line without the time and names of a log."""
+        found = _LOG_LINE.fullmatch(self.last_line)
+        return found['text'] if found else self.last_line
+
     def fileno(self) -> int:
         """Return the descriptor to wait on for output."""
         return self.process.stdout.fileno()

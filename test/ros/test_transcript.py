@@ -43,8 +43,17 @@ def test_another_line_starts_below_a_text_and_the_text_goes_on_below_it():
     shown = transcript.add('a', 'narrate', ' one', final=False)
     shown += transcript.interrupt() + 'summary\n'
     shown += transcript.add('a', 'narrate', ' two', final=True)
-    assert shown.splitlines() == ['narrate    one', 'summary', '           two']
+    assert shown.splitlines() == ['narrate    one', 'summary', 'narrate   … two']
     assert transcript.interrupt() == ''
+
+
+def test_a_text_that_ends_right_after_another_line_leaves_no_empty_one():
+    transcript = Transcript()
+    shown = transcript.add('a', 'narrate', ' one', final=False)
+    shown += transcript.add('b', 'memory', ' two', final=True)
+    shown += transcript.interrupt() + 'summary\n'
+    shown += transcript.add('a', 'narrate', '', final=True)
+    assert shown.splitlines() == ['narrate    one', 'summary', 'memory     two']
 
 
 def test_a_line_break_of_the_model_does_not_break_the_line():

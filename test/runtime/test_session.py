@@ -312,9 +312,9 @@ def test_cycles_leak_nothing_and_frozen_engines_do_not_delay_close(make_session)
     assert num_fds() <= before and not any(is_running(pid) for pid in pids)
 
 
-KEYS = {'ticks', 'commands_published', 'verdicts', 'lateness_ms', 'realtime_priority', 'frames',
-        'encodes', 'chunks', 'replans_per_s', 'tokens', 'tokens_per_s', 'texts_finished', 'facts',
-        'engine_restarts', 'seconds'}
+KEYS = {'ticks', 'commands_published', 'verdicts', 'causes', 'lateness_ms', 'realtime_priority',
+        'frames', 'encodes', 'chunks', 'replans_per_s', 'tokens', 'tokens_per_s', 'texts_finished',
+        'facts', 'engine_restarts', 'seconds'}
 
 
 def test_the_summary_of_a_run_adds_up(make_session):

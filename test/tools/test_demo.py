@@ -41,7 +41,7 @@ NUM_TRIES, TRY_S = 4, 18     # at a task; one takes about four seconds
 KEYS_OF_A_RUN = {
     'ticks', 'commands_published', 'verdicts', 'lateness_ms', 'realtime_priority', 'frames',
     'encodes', 'chunks', 'replans_per_s', 'tokens', 'tokens_per_s', 'texts_finished', 'facts',
-    'engine_restarts', 'seconds'}
+    'engine_restarts', 'seconds', 'causes', 'tasks_done', 'tasks_given_up'}
 
 
 class RunningDemo:
@@ -144,6 +144,7 @@ def test_timed_run_ends_by_itself_with_all_figures(run_demo, tmp_path):
     running.wait_until_nothing_is_left(timeout_s=5)
     assert running.shared_memory_files() == []
     assert 'oxygen say "put the red cube in the tray"' in running.output
+    assert 'fresh 0' not in running.output, 'figures of nothing'
     assert re.search(r'kill -9 [1-9]\d*', running.output)
 
     figures = json.loads(json_file.read_text(encoding='utf-8'))
@@ -151,6 +152,10 @@ def test_timed_run_ends_by_itself_with_all_figures(run_demo, tmp_path):
     assert figures['trained'] is True
     assert figures['encodes'] == figures['frames'] > 0
     assert figures['chunks'] > 0
+    assert (f'tasks {figures["tasks_done"]} done, {figures["tasks_given_up"]} given up'
+            in running.output)
+    assert figures['causes']['starting'] > 0
+    assert f'in ticks: starting {figures["causes"]["starting"]}' in running.output
     assert figures['tokens'] > 0
     assert 11 < figures['seconds'] < 26
     # Heard by an independent subscriber, which came to the network at about the same time.
@@ -169,7 +174,7 @@ def test_arm_does_a_task_and_then_what_it_is_told(run_demo):
         assert running.oxygen('say', asked).returncode == 0
         if running.shows_within(TRY_S, done):
             break
-    assert done in running.output
+    assert done in running.output and f'sim       told: {asked}' in running.output
     running.process.send_signal(signal.SIGINT)
     assert running.process.wait(timeout=END_S) == 0, running.errors + running.output
 
@@ -223,6 +228,51 @@ def test_simulator_that_cannot_render_ends_the_demo_with_the_remedy(run_demo):
     assert 'sudo apt-get install libegl1' in running.errors
     assert len(running.errors.strip().splitlines()) == 1
     running.wait_until_nothing_is_left(timeout_s=5)
+
+
+def test_node_that_is_not_active_in_time_is_told_with_load_and_last_word(tmp_path):
+    code = ('import sys; from oxygen_ros.tools import demo; demo.START_LIMIT_S = 1.0; '
+            'sys.exit(demo.main(["--no-view"]))')
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=False,
+        env={**os.environ, 'ROS_DOMAIN_ID': str(draw_domain())}, timeout=START_S)
+    assert done.returncode == 1
+    assert re.search(r'not active after 1 s, load \d+\.\d on \d+ cores; (it said nothing|its last '
+                     r'word: .+); run .*oxygen.* doctor to see', done.stderr), done.stderr
+
+
+def test_words_go_on_with_their_label_below_the_line_of_another_process(capfdbinary):
+    terminal = demo.Terminal()
+    terminal.stream(b'narrate    the red')
+    terminal.line('sim       told: wave')
+    terminal.line('sim       done: wave')
+    terminal.stream(b' cube')
+    terminal.stream(b' is up\nsubtask    lift')
+    terminal.line('node      engine ready')
+    terminal.stream(b'\n   12 s | 50 commands/s\n')
+    terminal.line('sim       told: stop')
+    assert capfdbinary.readouterr().out.decode().splitlines() == [
+        'narrate    the red', 'sim       told: wave', 'sim       done: wave',
+        'narrate   … cube is up', 'subtask    lift', 'node      engine ready',
+        '   12 s | 50 commands/s', 'sim       told: stop']
+
+
+def test_the_command_can_be_typed_as_it_is_printed(monkeypatch, tmp_path):
+    tool = tmp_path / '.venv' / 'bin' / 'oxygen'
+    tool.parent.mkdir(parents=True)
+    tool.write_text('#!/bin/sh')
+    tool.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, 'executable', str(tool.parent / 'python'))
+    monkeypatch.setattr(sys, 'argv', ['/somewhere/oxygen_ros/__main__.py'])
+    assert demo.oxygen_command() == '.venv/bin/oxygen'
+    monkeypatch.setattr(sys, 'argv', [str(tool)])
+    monkeypatch.chdir('/')
+    assert demo.oxygen_command() == str(tool)[1:]
+    monkeypatch.setenv('PATH', str(tool.parent))
+    assert demo.oxygen_command() == 'oxygen'
+    tool.unlink()
+    assert demo.oxygen_command().endswith('-m oxygen_ros')
 
 
 def test_reader_that_goes_away_ends_the_demo(tmp_path):
