@@ -110,6 +110,9 @@ class _Search:
         self._namespace = f'/{namespace.strip("/")}' if namespace.strip('/') else ''
         self._remap = {name.lstrip('/'): topic for name, topic in remap.items()}
         self.notes: list[str] = []
+        if self._namespace and not any(topic.startswith(f'{self._namespace}/') for topic in types):
+            self.notes.append(f'nothing is recorded in namespace {self._namespace}; check '
+                              f'--namespace')
 
     def find(self, names: list[str], kinds: tuple[str, ...]) -> str:
         for name in names:

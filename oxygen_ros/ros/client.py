@@ -24,6 +24,7 @@ from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from oxygen_ros.ros.absence import absence
 from oxygen_ros.ros.command import complain
 from oxygen_ros.ros.command import EXIT_FAILED
 from oxygen_ros.ros.command import EXIT_USAGE
@@ -91,15 +92,10 @@ class Client(Node):
 
     def find(self, is_there: Callable[[], object]) -> None:
         """Wait until the node is there; raises NoAnswer that names those that are."""
-        if self.spin(is_there, timeout_s=FIND_S):
-            return
-        others = sorted(f'{space.rstrip("/")}/{name}' for name, space
-                        in self.get_node_names_and_namespaces() if name != self.get_name())
-        domain = os.environ.get('ROS_DOMAIN_ID') or '0'
-        raise NoAnswer(
-            f'no node {self.target} on ROS domain {domain} within {FIND_S:g} s; start it '
-            f'(oxygen node), or check --node and ROS_DOMAIN_ID. Nodes here: '
-            f'{", ".join(others) or "none"}')
+        if not self.spin(is_there, timeout_s=FIND_S):
+            raise NoAnswer(absence(self, self.target) or
+                           f'node {self.target} is there but not ready within {FIND_S:g} s; see '
+                           f'its log')
 
     def close(self) -> None:
         """Leave the network."""

@@ -17,7 +17,8 @@ An independent listener: shows what the node says and measures what it really se
 
     oxygen watch [--seconds N] [--json FILE] [--quiet] [--check] [--ros-args -r __ns:=/robot]
 
-Prints words as they stream, facts as they appear and one summary line a second. The command
+Prints words as they stream, facts as they appear and, once commands come, one summary line a
+second. The command
 rate is measured here, from the messages that arrive, not taken from the node's own figures; so
 is whether every text arrives whole (--check: exit code 1 if one does not).
 """
@@ -48,6 +49,7 @@ from oxygen_ros.msg import EngineStatus
 from oxygen_ros.msg import MemoryFact
 from oxygen_ros.msg import TokenDelta
 from oxygen_ros.ros import qos
+from oxygen_ros.ros.absence import absence
 from oxygen_ros.ros.command import complain
 from oxygen_ros.ros.command import EXIT_FAILED
 from oxygen_ros.ros.command import EXIT_OK
@@ -67,6 +69,7 @@ COMMAND_TYPES = {
     'geometry_msgs/msg/TwistStamped': TwistStamped,
 }
 SPIN_S = 0.05
+ABSENT_S = 5.0             # discovery takes a second or two, on a busy machine more
 
 
 class Monitor(Node):
@@ -75,6 +78,8 @@ class Monitor(Node):
     def __init__(self, *, node_name: str, command_topic: str, quiet: bool):
         super().__init__('oxygen_monitor')
         self._quiet = quiet
+        self._node_name = node_name
+        self._told = ''                         # what there is to wait for, as last said
         self._command_topic = self.resolve_topic_name(command_topic)
         self._command_subscription = None
         self._transcript = Transcript()
@@ -102,6 +107,25 @@ class Monitor(Node):
                 self._command_subscription = self.create_subscription(
                     kind, name, lambda _: self.arrivals_s.append(time.monotonic()),
                     QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE), raw=True)
+
+    def report(self) -> None:
+        """Say how things stand; until something moves only what is waited for, once."""
+        waiting = self._waiting_for()
+        if not waiting:
+            self.say(self.summary_line())
+        elif waiting != self._told:
+            self.say(f'waiting   {waiting}')
+        self._told = waiting
+
+    def _waiting_for(self) -> str:
+        deadline = self.deadline
+        if self.arrivals_s or deadline is not None and any((
+                deadline.fresh, deadline.carried, deadline.fallback, deadline.stopped)):
+            return ''
+        if self.engine is not None:
+            return 'nothing moves yet'
+        is_late = time.monotonic() - self.start_s > ABSENT_S
+        return (absence(self, self._node_name) if is_late else '') or 'the node does not speak yet'
 
     def summary_line(self) -> str:
         """Return the state of things in one line."""
@@ -257,7 +281,7 @@ def watch(monitor: Monitor, stopping: threading.Event, seconds: float) -> None:
         if now_s >= next_line_s:
             next_line_s = max(next_line_s + 1.0, now_s)
             monitor.look_for_command()
-            monitor.say(monitor.summary_line())
+            monitor.report()
         if seconds and now_s - monitor.start_s >= seconds:
             break
     executor.shutdown()

@@ -45,6 +45,7 @@ from oxygen_ros.bags.writer import STORAGES
 from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import command
 from oxygen_ros.ros import qos
+from oxygen_ros.ros.absence import absence
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
@@ -53,6 +54,7 @@ from oxygen_ros.ros.messages import message_class
 _complain = partial(command.complain, 'record', code=command.EXIT_FAILED)
 
 LOOK_EVERY_S = 0.5
+ABSENT_S = 5.0                  # for a node to appear, then it is said that there is none
 SPIN_S = 0.05
 DEPTH = 200                     # messages that may wait while the disk is slow
 NOT_RECORDED = ('/parameter_events', '/rosout')
@@ -86,10 +88,14 @@ class Recorder(Node):
         executor = SingleThreadedExecutor()
         executor.add_node(self)
         start_s, next_look_s, had_instruction = time.monotonic(), 0.0, False
+        warn_s = start_s + ABSENT_S
         while not stopping.is_set():
             now_s = time.monotonic()
             if seconds and now_s - start_s >= seconds:
                 break
+            if now_s >= warn_s and not self.has_met and (text := absence(self, self._watched[0])):
+                warn_s = float('inf')
+                self.get_logger().warning(f'nothing is recorded yet: {text}')
             if now_s >= next_look_s or self._has_instruction != had_instruction:
                 next_look_s, had_instruction = now_s + LOOK_EVERY_S, self._has_instruction
                 self._look()

@@ -45,6 +45,8 @@ def test_a_namespace_is_given_or_found_and_then_told():
     found = find_topics(ROBOT, types)
     assert found.cameras == {'front': '/left/front/image'}
     assert found.notes[0] == '/left/front/image is taken for front/image'
+    assert find_topics(ROBOT, types, namespace='right').notes[0] == (
+        'nothing is recorded in namespace /right; check --namespace')
 
 
 def test_of_two_robots_none_is_guessed():

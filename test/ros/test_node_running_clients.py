@@ -105,8 +105,11 @@ def test_a_file_that_cannot_be_written_is_told_before_watching():
 
 
 def test_watch_says_at_once_that_nobody_is_there():
-    code, out, err = run('watch', '--seconds', '3', '--node', 'nobody', '--check')
-    assert code == 1 and 'the node does not speak yet' in out
+    code, out, err = run('watch', '--seconds', '8', '--check', '--ros-args', '-r', '__ns:=/left')
+    first, second, *others = out.splitlines()
+    assert first == 'waiting   the node does not speak yet'
+    assert second.startswith('waiting   no node oxygen in namespace /left on ROS domain ')
+    assert code == 1 and 'commands/s' not in out and len(others) == 1
     assert 'no text was heard' in err
 
 

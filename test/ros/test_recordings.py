@@ -256,9 +256,10 @@ def set_parameter(caller, name, value):
 
 def test_a_recorder_without_a_node_says_so_and_fails(tools, tmp_path):
     figures = tmp_path / 'figures.json'
-    recorder = tools('record', '--node', 'nobody', '--seconds', '1', '--output',
+    recorder = tools('record', '--node', 'nobody', '--seconds', '7', '--output',
                      str(tmp_path / 'none'), '--json', str(figures))
     code, said = recorder.finish()
+    assert said.count(f'nothing is recorded yet: no node nobody in namespace /{NAMESPACE}') == 1
     assert code == 1 and 'no node nobody was seen' in said
     assert json.loads(figures.read_text())['messages'] == {}
 
