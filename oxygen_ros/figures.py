@@ -12,11 +12,12 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 
-"""Figures of a command, written to a JSON file."""
+"""Figures of a command, written to a JSON file, and how busy the machine was meanwhile."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
 import json
+import os
 from pathlib import Path
 
 
@@ -36,6 +37,11 @@ def why_unwritable(path: str | Path) -> str:
     except OSError as error:
         return _unwritable(path, error)
     return ''
+
+
+def machine_load() -> str:
+    """Return how many programs want to run, over the last minute: 'load 7.1 on 2 cores'."""
+    return f'load {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores'
 
 
 def _unwritable(path: str | Path, error: OSError) -> str:

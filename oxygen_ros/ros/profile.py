@@ -26,11 +26,13 @@ from oxygen_ros.config import list_robots
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config.robot_file import find_robot
+from oxygen_ros.figures import machine_load
 from oxygen_ros.figures import write_figures
 from oxygen_ros.ros import command
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.sensing.findings import Finding
 from oxygen_ros.sensing.findings import OK
+from oxygen_ros.sensing.findings import SLOW
 from oxygen_ros.sensing.findings import WRONG
 from oxygen_ros.spaces import action_space
 
@@ -68,7 +70,8 @@ def parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     show = verbs.add_parser('show', help='print what a profile says, defaults included')
     examine = verbs.add_parser(
         'check', help='compare a profile with live topics or a recording',
-        epilog='exit code: 0 when the profile fits, 1 when something is wrong')
+        epilog='exit code: 0 when the profile fits, 1 when something is wrong; what is slow now '
+               'and then is told and does not count')
     for verb in (show, examine):
         verb.add_argument('profile', help='name of a shipped profile, or path of a .yaml file')
         verb.add_argument('--urdf', default='', help='URDF that wins over that of the profile')
@@ -140,15 +143,26 @@ def check(robot: RobotProfile, options: argparse.Namespace, ros_arguments: list[
     for finding in found:
         print(render(finding))
     num_wrong = sum(finding.level == WRONG for finding in found)
-    print(f'\nThe profile {robot.name} does not fit yet: {num_wrong} to correct.' if num_wrong
-          else f'\nThe profile {robot.name} fits.')
+    num_slow = len({finding.name for finding in found if finding.level == SLOW})
+    print(verdict(robot.name, num_wrong, num_slow, load='' if options.bag else machine_load()))
     if options.json:
         failure = write_figures(options.json, {
             'robot': robot.name, 'source': options.bag or 'live topics', 'fits': not num_wrong,
+            'wrong': num_wrong, 'slow': num_slow,
             'findings': [asdict(finding) for finding in found]})
         if failure:
             return complain(failure)
     return EXIT_FAILED if num_wrong else EXIT_FITS
+
+
+def verdict(name: str, num_wrong: int, num_slow: int, *, load: str) -> str:
+    """Return the last line; what was slow for a moment says nothing against the profile."""
+    text = f'does not fit yet: {num_wrong} to correct.' if num_wrong else 'fits.'
+    if num_slow:
+        sources = f'{num_slow} {"source" if num_slow == 1 else "sources"}'
+        text += (f' {sources} came late now and then{f" ({load})" if load else ""}; the robot '
+                 f'would fall back meanwhile.')
+    return f'\nThe profile {name} {text}'
 
 
 def space_finding(robot: RobotProfile) -> Finding:

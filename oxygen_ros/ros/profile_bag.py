@@ -37,4 +37,4 @@ def findings_of_bag(robot: RobotProfile, path: str, *, namespace: str = '') -> l
             check.take(raw.topic, message, raw.time_ns)
         found = [Finding('bag', NOTE, fault) for fault in bag.faults]
     found += [Finding('bag', WRONG, text, 'record it again') for text in undecoded.values()]
-    return found + check.findings()
+    return [*found, *check.findings(), check.command_finding()]

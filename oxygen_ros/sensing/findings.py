@@ -20,6 +20,7 @@ from oxygen_ros.sensing.topic_record import TopicRecord
 
 OK = 'ok'
 NOTE = 'note'        # works, worth knowing
+SLOW = 'slow'        # the node would have fallen back for a moment
 WRONG = 'wrong'      # the node would fall back, or not move at all
 
 _MAX_FUTURE_NS = 1_000_000_000     # as the intake
@@ -30,13 +31,18 @@ class Finding:
     """What is right or wrong about one thing, in plain words."""
 
     name: str
-    level: str           # OK, NOTE or WRONG
+    level: str           # OK, NOTE, SLOW or WRONG
     text: str
     remedy: str = ''
 
 
 def timing(name: str, record: TopicRecord, *, max_age_s: float, key: str) -> list[Finding]:
-    """Judge rate and stamps of a topic that had messages; `key` names its age limit."""
+    """
+    Judge rate and stamps of a topic that had messages; `key` names its age limit.
+
+    A source that keeps the limit on the whole and breaks it now and then was slow, as on a busy
+    machine; one that never could keep it is wrong.
+    """
     gap_s, oldest_s = record.longest_gap_ns / 1e9, record.oldest_ns / 1e9
     found = []
     if record.count < 2:
@@ -44,7 +50,8 @@ def timing(name: str, record: TopicRecord, *, max_age_s: float, key: str) -> lis
                              'look for longer: --seconds'))
     elif gap_s > max_age_s:
         found.append(Finding(
-            name, WRONG, f'{record.rate_hz:.1f} Hz with a gap of {gap_s:.2f} s; older than '
+            name, SLOW if record.rate_hz * max_age_s > 1 else WRONG,
+            f'{record.rate_hz:.1f} Hz with a gap of {gap_s:.2f} s; older than '
             f'{max_age_s:g} s is stale, and the robot falls back',
             f'speed the source up, or raise {key}'))
     else:
@@ -54,9 +61,12 @@ def timing(name: str, record: TopicRecord, *, max_age_s: float, key: str) -> lis
         found.append(Finding(name, WRONG, f'stamped {record.earliest_ns / 1e9:.1f} s in the '
                              f'future: such messages are refused', 'synchronise the clocks'))
     elif oldest_s > max_age_s:
-        found.append(Finding(name, WRONG, f'up to {oldest_s:.2f} s old on arrival; older than '
-                             f'{max_age_s:g} s is stale',
-                             f'synchronise the clocks, speed the source up, or raise {key}'))
+        is_always = record.youngest_ns / 1e9 > max_age_s
+        clocks = 'synchronise the clocks, ' if is_always else ''
+        found.append(Finding(
+            name, WRONG if is_always else SLOW, f'up to {oldest_s:.2f} s old on arrival; older '
+            f'than {max_age_s:g} s is stale',
+            f'{clocks}speed the source up, or raise {key}'))
     if record.num_unstamped:
         found.append(Finding(name, NOTE, f'{record.num_unstamped} of {record.count} messages have '
                              f'no stamp: the time of arrival counts', 'let the driver stamp them'))

@@ -101,6 +101,7 @@ class JointsCheck:
         self._values = ValueRange(robot, self._names)
         self._faults: Counter[str] = Counter()
         self._orders: set[tuple[str, ...]] = set()
+        self._others: set[str] = set()
 
     def take(self, message: Any, now_ns: int) -> None:
         """Look at one message."""
@@ -112,6 +113,7 @@ class JointsCheck:
             self._record.take(stamp_ns, now_ns)
             return
         ours = tuple(name for name in message.name if name in self._names)
+        self._others.update(set(message.name) - set(self._names))
         if ours:      # others on this topic have a rhythm of their own
             self._record.take(stamp_ns, now_ns)
             self._orders.add(ours)
@@ -138,6 +140,10 @@ class JointsCheck:
             order = 'in the order of the profile' if self._orders == {tuple(self._names)} \
                 else 'in another order than the profile, which does not matter'
             found.append(Finding(name, OK, f'names all {len(self._names)} joints, {order}'))
+            if self._others:
+                found.append(Finding(name, NOTE, f'also names {", ".join(sorted(self._others))}, '
+                                     f'which the profile does not have',
+                                     'add it under joints if the robot is to move it'))
         return found + self._values.findings(name)
 
 

@@ -32,6 +32,10 @@ IMAGE = 'sensor_msgs/msg/Image'
 COMPRESSED = 'sensor_msgs/msg/CompressedImage'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 POSE = 'geometry_msgs/msg/PoseStamped'
+COMMANDS = {'joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+            'float64_multi_array': 'std_msgs/msg/Float64MultiArray', 'joint_state': JOINT_STATE,
+            'velocity_multi_array': 'std_msgs/msg/Float64MultiArray', 'pose_stamped': POSE,
+            'twist_stamped': 'geometry_msgs/msg/TwistStamped'}      # command.type -> message
 
 
 @dataclass
@@ -96,6 +100,24 @@ class ProfileCheck:
             found.append(Finding('limits', OK, 'every joint has position and velocity limits'))
         return found
 
+    def command_finding(self) -> Finding:
+        """Say whether the command topic is there; a robot that stands still may do without."""
+        topic, kind = self._absolute(self._robot.command_topic), COMMANDS[self._robot.command_type]
+        name = f'command ({topic})'
+        if self._types.get(topic) == kind:
+            return Finding(name, OK, f'{self._verb} as {kind}')
+        other = f'is of type {self._types[topic]}, not {kind}' if topic in self._types \
+            else f'is not {self._verb}'
+        inputs = set(self.topics)
+        alike = sorted(topic for topic, its in self._types.items()
+                       if its == kind and topic not in inputs)
+        return Finding(name, NOTE, f'{topic} {other}; of type {kind} there is: '
+                       f'{", ".join(alike) or "none"}',
+                       'correct command.topic and command.type, or remap the topic')
+
+    def _absolute(self, name: str) -> str:
+        return name if name.startswith('/') else f'{self._namespace}/{name}'
+
     def _wanted(self) -> list[Wanted]:
         robot, decoder, found = self._robot, ImageDecoder(), []
         for camera in robot.cameras:
@@ -113,8 +135,7 @@ class ProfileCheck:
 
     def _find(self, wanted: Wanted) -> None:
         """Find the topic of an input, or say what there is instead."""
-        absolute = wanted.name if wanted.name.startswith('/') \
-            else f'{self._namespace}/{wanted.name}'
+        absolute = self._absolute(wanted.name)
         if self._types.get(absolute) == wanted.type:
             wanted.topic = absolute
             return

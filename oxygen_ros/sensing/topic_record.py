@@ -26,6 +26,7 @@ class TopicRecord:
     last_ns: int = 0            # arrival
     longest_gap_ns: int = 0     # between two arrivals
     oldest_ns: int = 0          # largest age on arrival
+    youngest_ns: int = 0        # smallest age on arrival, of the stamped
     earliest_ns: int = 0        # largest lead of a stamp over its arrival
     num_unstamped: int = 0
     num_repeated: int = 0       # stamped as the one before
@@ -43,7 +44,10 @@ class TopicRecord:
         if not stamp_ns:
             self.num_unstamped += 1
             return
-        self.oldest_ns = max(self.oldest_ns, now_ns - stamp_ns)
+        age_ns = now_ns - stamp_ns
+        is_first = self.count - self.num_unstamped == 1
+        self.youngest_ns = age_ns if is_first else min(self.youngest_ns, age_ns)
+        self.oldest_ns = max(self.oldest_ns, age_ns)
         self.earliest_ns = max(self.earliest_ns, stamp_ns - now_ns)
         self.num_repeated += stamp_ns == self._stamp_ns
         self.num_backwards += stamp_ns < self._stamp_ns

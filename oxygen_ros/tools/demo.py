@@ -33,6 +33,7 @@ import tempfile
 import time
 
 from oxygen_ros.config import find_share_file
+from oxygen_ros.figures import machine_load
 from oxygen_ros.figures import write_figures
 from oxygen_ros.tools.demo_processes import Child
 from oxygen_ros.tools.demo_processes import child_environment
@@ -195,10 +196,9 @@ class Demo:
                                 f'{reason}')
         if self._active_s is None:
             if now_s - start_s > START_LIMIT_S:
-                cores = len(os.sched_getaffinity(0))
                 word = self._children['node'].last_word
-                raise DemoError(f'the node is not active after {START_LIMIT_S:g} s, load '
-                                f'{os.getloadavg()[0]:.1f} on {cores} cores; '
+                raise DemoError(f'the node is not active after {START_LIMIT_S:g} s, '
+                                f'{machine_load()}; '
                                 f'{f"its last word: {word}" if word else "it said nothing"}; '
                                 f'run {oxygen_command()} doctor to see what is slow here')
         elif self._options.seconds and now_s - self._active_s >= self._options.seconds:

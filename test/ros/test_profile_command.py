@@ -64,6 +64,14 @@ def test_a_profile_that_does_not_fit(check):
     assert 'does not fit yet: 2 to correct' in process.stdout
 
 
+def test_slow_now_is_told_from_wrong():
+    assert profile.verdict('bench', 0, 0, load='load 9.0 on 2 cores') == '\nThe profile bench fits.'
+    assert profile.verdict('bench', 0, 2, load='load 9.0 on 2 cores') == (
+        '\nThe profile bench fits. 2 sources came late now and then (load 9.0 on 2 cores); the '
+        'robot would fall back meanwhile.')
+    assert '1 to correct. 1 source came late' in profile.verdict('bench', 1, 1, load='')
+
+
 def test_list_names_every_profile_with_what_it_is(capsys):
     assert profile.main(['list']) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -72,7 +72,8 @@ def test_a_recording_that_fits(record, capsys, tmp_path):
     assert profile.main(record()) == 0
     shown = capsys.readouterr().out
     for part in ('cameras.front (/front/image): 20.0 Hz', '8x4 rgb8', '50.0 Hz',
-                 'names all 2 joints, in another order', 'The profile bench fits.'):
+                 'names all 2 joints, in another order', 'The profile bench fits.',
+                 'command (/command): /command is not recorded'):
         assert part in shown
     assert json.loads((tmp_path / 'found.json').read_text())['fits']
 

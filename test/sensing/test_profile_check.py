@@ -23,6 +23,7 @@ from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.sensing.findings import NOTE
 from oxygen_ros.sensing.findings import OK
+from oxygen_ros.sensing.findings import SLOW
 from oxygen_ros.sensing.findings import WRONG
 from oxygen_ros.sensing.profile_check import COMPRESSED
 from oxygen_ros.sensing.profile_check import IMAGE
@@ -120,6 +121,39 @@ def test_faults_of_joint_states(fault, words, remedy):
     found = {wrong.text: wrong.remedy for wrong in wrongs(check)}
     text = next(text for text in found if words in text)
     assert remedy in found[text]
+
+
+def test_joints_that_the_profile_lacks_are_noted():
+    check = ProfileCheck(ROBOT, TYPES)
+    feed(check, '/joint_states', joints, names=('lift', 'forearm', 'turn'),
+         positions=(0.1, 0.3, 0.2))
+    [note] = [finding for finding in check.findings() if finding.name.startswith('joint_states')
+              and finding.level == NOTE]
+    assert note.text == 'also names forearm, which the profile does not have'
+
+
+def test_a_source_that_stalls_once_is_slow_and_not_wrong(check):
+    for index in range(20):
+        stamp_ns = START_NS + index * S // 10
+        stall_ends_ns = START_NS + 142 * S // 100 if index >= 10 else 0
+        check.take('/front/image', picture(stamp_ns), max(stamp_ns + 1, stall_ends_ns))
+    found = [finding for finding in check.findings() if finding.level not in (OK, NOTE)]
+    assert {finding.level for finding in found} == {SLOW}
+    gap, age = found
+    assert 'with a gap of 0.52 s' in gap.text and 'up to 0.42 s old' in age.text
+    assert 'synchronise' not in age.remedy
+
+
+@pytest.mark.parametrize('types, level, words', (
+    ({'/command': 'trajectory_msgs/msg/JointTrajectory'}, OK, 'published as'),
+    ({'/command': 'std_msgs/msg/String'}, NOTE, 'is of type std_msgs/msg/String, not'),
+    ({'/arm/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory'}, NOTE,
+     '/command is not published; of type trajectory_msgs/msg/JointTrajectory there is: '
+     '/arm/joint_trajectory'),
+    ({}, NOTE, 'there is: none')))
+def test_a_command_topic_that_is_not_there_is_noted(types, level, words):
+    finding = ProfileCheck(ROBOT, {**TYPES, **types}).command_finding()
+    assert finding.level == level and words in finding.text
 
 
 def test_another_order_does_not_matter(check):
