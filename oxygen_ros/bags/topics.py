@@ -27,8 +27,10 @@ PICTURES = ('sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage')
 JOINT_STATES = 'sensor_msgs/msg/JointState'
 POSE = 'geometry_msgs/msg/PoseStamped'
 STRING = 'std_msgs/msg/String'
-REMAP_HELP = ('a topic of the profile, or `instruction`, and its name in the recording; may be '
-              'repeated')
+REMAP_HELP = ('a topic of the profile, or what it is for (joint_states, command, instruction), '
+              'and its name in the recording; may be repeated')
+INSTRUCTION = 'instruction'         # the node takes it under this name, whatever the robot
+ROBOT_DESCRIPTION = 'robot_description'     # a String that is no instruction
 COMMANDS = ('trajectory_msgs/msg/JointTrajectory', 'std_msgs/msg/Float64MultiArray', JOINT_STATES)
 
 
@@ -42,6 +44,7 @@ class BagTopics:
     instruction: str = ''
     commands: str = ''
     maybe_commands: tuple[str, ...] = ()    # where there are none: topics that could hold some
+    maybe_instruction: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()     # choices that were made, in words
 
     @property
@@ -87,18 +90,38 @@ def find_topics(robot: RobotProfile, types: Mapping[str, str], *, namespace: str
         commands = search.find([robot.command_topic], COMMANDS)
         maybe = () if commands else tuple(sorted(
             topic for topic, kind in types.items() if kind in COMMANDS and kind != JOINT_STATES))
-    return BagTopics(cameras, **states, instruction=search.find(['instruction'], (STRING,)),
-                     commands=commands, maybe_commands=maybe, notes=tuple(search.notes))
+    instruction = search.find([INSTRUCTION], (STRING,))
+    maybe_instruction = tuple(sorted(
+        topic for topic, kind in types.items() if kind == STRING and topic != instruction
+        and not topic.endswith(ROBOT_DESCRIPTION)))
+    return BagTopics(cameras, **states, instruction=instruction, commands=commands,
+                     maybe_commands=maybe, maybe_instruction=maybe_instruction,
+                     notes=tuple(search.notes))
 
 
-def parse_remaps(texts: Iterable[str]) -> dict[str, str]:
-    """Read NAME:=/topic, name in the profile first; raises ConfigError."""
+def parse_remaps(texts: Iterable[str], robot: RobotProfile) -> dict[str, str]:
+    """
+    Read NAME:=/topic and return name in the profile -> name in the bag.
+
+    NAME is a topic of the profile, or what a topic is for: joint_states, pose, command or
+    instruction. Raises ConfigError for any other, naming those there are.
+    """
+    topics = [name for camera in robot.cameras
+              for name in (camera.topic, f'{camera.topic}/compressed')]
+    roles = {'joint_states': robot.joint_states_topic, 'pose': robot.pose_topic,
+             'command': robot.command_topic, 'instruction': INSTRUCTION}
+    # The name of a topic goes before the name of a role.
+    known = {name: topic for name, topic in roles.items() if topic}
+    known |= {topic.lstrip('/'): topic for topic in [*topics, *known.values()]}
     remap = {}
     for text in texts:
         name, sign, topic = text.partition(':=')
         if not (name and sign and topic):
             raise ConfigError(f'--remap {text} is not NAME:=/topic')
-        remap[name] = topic
+        if name.lstrip('/') not in known:
+            raise ConfigError(f'--remap {text}: robot {robot.name} has no {name}; the name on '
+                              f'the left is one of {", ".join(sorted(known))}')
+        remap[known[name.lstrip('/')]] = topic
     return remap
 
 

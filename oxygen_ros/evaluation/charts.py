@@ -22,6 +22,7 @@ import math
 import numpy as np
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 56, 10, 8, 22
+CHARACTER_WIDTH = 6.5            # of a name in a strip, at most
 MAX_POINTS = 500                 # per line; more cannot be seen
 
 
@@ -52,13 +53,23 @@ def line_chart(lines: Sequence[Line], *, width: int = WIDTH, height: int = 150,
     return _svg(height, parts, label, width=width)
 
 
-def strip(spans: Sequence[tuple[float, float, str, str]], *, end: float, label: str = '') -> str:
-    """Return a strip of coloured spans (from, to, CSS class, what it says) from 0 to end."""
+def strip(spans: Sequence[tuple[float, float, str, str]], *, end: float, label: str = '',
+          is_named: bool = False) -> str:
+    """
+    Return a strip of coloured spans (from, to, CSS class, what it says) from 0 to end.
+
+    What a span says is seen under the pointer; is_named writes it into the span too, cut to fit.
+    """
     height = 52
     axis = _Axis(0.0, max(end, 1e-9), LEFT, WIDTH - RIGHT)
     parts = [f'<rect class="{style}" x="{axis.at(begin):.1f}" y="4" height="24" '
              f'width="{max(0.6, axis.at(until) - axis.at(begin)):.1f}">'
              f'<title>{escape(text)}</title></rect>' for begin, until, style, text in spans]
+    for begin, until, _, text in spans if is_named else ():
+        fits = int((axis.at(until) - axis.at(begin) - 8) / CHARACTER_WIDTH)
+        shown = text if len(text) <= fits else f'{text[:fits - 1]}…' if fits > 3 else ''
+        parts.append(f'<text class="name" x="{axis.at(begin) + 5:.1f}" y="20">{escape(shown)}'
+                     f'</text>')
     parts += [f'<text class="tick" x="{axis.at(value):.1f}" y="44" text-anchor="middle">'
               f'{value:g} s</text>' for value in axis.ticks(8)]
     return _svg(height, parts, label)

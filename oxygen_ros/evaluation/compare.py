@@ -26,6 +26,7 @@ import numpy as np
 from oxygen_ros.config import ConfigError
 from oxygen_ros.evaluation.report import FORMAT
 from oxygen_ros.evaluation.report import unpacked
+from oxygen_ros.evaluation.words import told
 
 KINDS = ('chunks', 'actions', 'error', 'texts', 'deadline', 'timing')
 TIMES = (('engine', 'observation_to_chunk_ms', 'look to chunk'),
@@ -104,10 +105,19 @@ def compare(before: dict[str, Any], after: dict[str, Any],
     actions, figures = _actions(before, after, sorted(common), tolerances)
     findings += [*actions, *_error(before, after, tolerances), *_texts(before, after, tolerances),
                  *_deadline(before, after, tolerances), *_timing(before, after, tolerances)]
+    return Comparison(tuple(_setting(before, after)), tuple(findings), figures)
+
+
+def _setting(before: dict, after: dict) -> list[str]:
+    """Return what was set differently; of the instruction what was in force, not the option."""
     changed = [f'{key}: {value!r} before, {after["setting"].get(key)!r} after'
                for key, value in before['setting'].items()
-               if after['setting'].get(key) != value]
-    return Comparison(tuple(changed), tuple(findings), figures)
+               if key != 'instruction' and after['setting'].get(key) != value]
+    texts = [[entry['text'] for entry in report['instructions']] for report in (before, after)]
+    if texts[0] != texts[1]:
+        changed.append(f'instruction: {told(before["instructions"])} before, '
+                       f'{told(after["instructions"])} after')
+    return changed
 
 
 def _actions(before: dict, after: dict, common: list[int],

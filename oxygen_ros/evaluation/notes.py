@@ -66,6 +66,15 @@ class Look:
     state: NDArray[np.float32]     # [num_joints]
 
 
+@dataclass(frozen=True)
+class Instruction:
+    """What the robot was to do from some time on."""
+
+    time_ns: int
+    text: str
+    source: str                    # 'profile', 'option' or 'recording'
+
+
 @dataclass
 class Text:
     """One text, its pieces joined."""
@@ -92,12 +101,14 @@ class Notes(Listener):
         self.ticks: list[tuple[int, TickResult]] = []         # (time, result)
         self.looks: dict[int, Look] = {}                      # frame id -> look
         self.thumbnails: list[tuple[int, str, bytes]] = []    # (stamp, camera slot, JPEG)
+        self.instructions: list[Instruction] = []
         self.texts: dict[str, Text] = {}
         self.token_gaps_s: list[float] = []
         self.facts: list[MemoryFact] = []
         self.warnings: list[str] = []
         self.measured_track, self.command_track = Track(), Track()
         self._now_ns = now_ns
+        self._num_looks_before = 0      # before the newest instruction
         self._last_token_ns: dict[str, int] = {}
         self._last_thumbnail_ns: dict[str, int] = {}
 
@@ -154,9 +165,14 @@ class Notes(Listener):
                 self._keep_picture(slot, image, stamp_ns)
         return frame_id
 
-    def set_instruction(self, text: str) -> None:
-        """Pass on an instruction."""
+    def set_instruction(self, text: str, source: str) -> None:
+        """Pass on an instruction; keep it if it is new, not one that nothing was seen under."""
         self.session.set_instruction(text)
+        if self.instructions and len(self.looks) == self._num_looks_before:
+            self.instructions.pop()
+        if not self.instructions or self.instructions[-1].text != text:
+            self.instructions.append(Instruction(self._now_ns(), text, source))
+            self._num_looks_before = len(self.looks)
 
     def _keep_picture(self, slot: str, image: NDArray[np.uint8], stamp_ns: int) -> None:
         last_ns = self._last_thumbnail_ns.get(slot)

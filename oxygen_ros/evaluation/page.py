@@ -31,6 +31,8 @@ from oxygen_ros.evaluation.charts import strip
 from oxygen_ros.evaluation.errors import ActionErrors
 from oxygen_ros.evaluation.errors import Reference
 from oxygen_ros.evaluation.replay import Replayed
+from oxygen_ros.evaluation.words import origin
+from oxygen_ros.evaluation.words import told
 
 STYLE = Path(__file__).with_name('page.css')
 NUM_MOMENTS = 12           # pictures shown per camera
@@ -49,9 +51,10 @@ def write_page(path: Path, report: dict[str, Any], replayed: Replayed,
         _head(report), _cards(report), _notices(report),
         _section('What it saw and said', _moments(replayed),
                  'A choice of observations; under each what was said about it.'),
-        _section('What the robot was told', _verdicts(replayed) + _legend(
+        _section('What the robot was told', _instructions(report) + _verdicts(replayed) + _legend(
             (name, f'v-{name}', text) for name, text in VERDICTS.items()),
-            f'One command per tick at {setting["control_rate_hz"]:g} Hz.'),
+            f'The instruction in force, and one command per tick at '
+            f'{setting["control_rate_hz"]:g} Hz.'),
         _section('Joints', _joints(replayed, reference, errors), _joints_text(report)),
         _section('Error of the actions', _errors(report), _errors_text(report)),
         _section('Times', _times(report, replayed), _times_text(report)),
@@ -67,11 +70,14 @@ def write_page(path: Path, report: dict[str, Any], replayed: Replayed,
 
 def _head(report: dict[str, Any]) -> str:
     setting, recording = report['setting'], report['recording']
+    source = origin(report['instructions'])
     return (f'<header><p class="over">Replay of a recording</p>'
             f'<h1>{escape(report["source"]["bag"])}</h1><p>{recording["seconds"]:.1f} s on robot '
             f'<b>{escape(setting["robot"])}</b> with <b>{escape(setting["checkpoint"])}</b>, '
             f'timing <b>{setting["timing"]}</b>'
-            f'{" of " + escape(setting["costs_of"]) if setting["costs_of"] else ""}</p></header>')
+            f'{" of " + escape(setting["costs_of"]) if setting["costs_of"] else ""}</p>'
+            f'<p>told <b>{escape(told(report["instructions"]))}</b>'
+            f'{f" ({escape(source)})" if source else ""}</p></header>')
 
 
 def _cards(report: dict[str, Any]) -> str:
@@ -131,6 +137,14 @@ def _moments(replayed: Replayed) -> str:
                     f'{(stamp_ns - replayed.start_ns) / 1e9:.1f} s</b> {escape(words[:160])}'
                     f'</figcaption></figure>')
     return f'<div class="moments">{"".join(rows)}</div>' if rows else ''
+
+
+def _instructions(report: dict[str, Any]) -> str:
+    end_s, entries = report['recording']['seconds'], report['instructions']
+    untils_s = [*(entry['at_s'] for entry in entries[1:]), end_s]
+    spans = [(entry['at_s'], until_s, f'told{index % 2}', entry['text'])
+             for index, (entry, until_s) in enumerate(zip(entries, untils_s))]
+    return strip(spans, end=end_s, label='instruction in force', is_named=True) if spans else ''
 
 
 def _verdicts(replayed: Replayed) -> str:

@@ -33,6 +33,7 @@ from oxygen_ros.bags.reader import Bag
 from oxygen_ros.bags.reader import RawMessage
 from oxygen_ros.bags.topics import BagTopics
 from oxygen_ros.bags.topics import find_topics
+from oxygen_ros.bags.topics import INSTRUCTION
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
@@ -183,7 +184,9 @@ class _Replay:
     def _begin(self, session: Session) -> None:
         setting = self._setting
         if setting.instruction:
-            session.set_instruction(setting.instruction)
+            self._notes.set_instruction(setting.instruction, 'option')
+        elif setting.robot.instruction:
+            self._notes.set_instruction(setting.robot.instruction, 'profile')
         session.activate()
         self._drive.start(session, self._notes.on_tick, rate_hz=setting.robot.control_rate_hz,
                           priority=setting.control.realtime_priority)
@@ -214,7 +217,7 @@ class _Replay:
 
     def _take_instruction(self, content: Any, now_ns: int) -> None:
         if not self._setting.instruction:
-            self._notes.set_instruction(content.data)
+            self._notes.set_instruction(content.data, 'recording')
 
     def _take_command(self, content: Any, now_ns: int) -> None:
         values = command_values(content, self._setting.robot.joint_names)
@@ -231,6 +234,8 @@ class _Replay:
             name, maybe = self._setting.robot.command_topic, self._topics.maybe_commands
             faults.append(f'{name} is not recorded; if the commands that were sent are on '
                           f'{" or ".join(maybe)}, give --remap {name}:={maybe[0]}')
+        if not self._setting.instruction and not self._counts.get(self._topics.instruction):
+            faults.append(self._no_instruction())
         for reasons in self._undecodable.values():
             faults.append(f'{reasons[0]} ({len(reasons)} such messages)')
         for source in self._intake.sources.values():
@@ -245,6 +250,15 @@ class _Replay:
                           f'{", ".join(reader.missing)}; it names '
                           f'{", ".join(reader.offered) or "none"}')
         return faults
+
+    def _no_instruction(self) -> str:
+        """Say that the recording holds no instruction, what was used, and what to do."""
+        used, maybe = self._setting.robot.instruction, self._topics.maybe_instruction
+        using = f'that of the profile, {used!r}, is used' if used else 'the model is told nothing'
+        where = (f'if it is on {" or ".join(maybe)}, give --remap {INSTRUCTION}:={maybe[0]}, else '
+                 if maybe else '')
+        return (f'no instruction is recorded on {self._topics.instruction or INSTRUCTION}; '
+                f'{using}; {where}give --instruction TEXT')
 
 
 def command_values(content: Any, joint_names: Sequence[str]) -> NDArray[np.float64] | None:

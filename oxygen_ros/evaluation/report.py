@@ -29,7 +29,7 @@ from oxygen_ros.evaluation.errors import ActionErrors
 from oxygen_ros.evaluation.errors import Reference
 from oxygen_ros.evaluation.replay import Replayed
 
-FORMAT = 'oxygen evaluation 1'
+FORMAT = 'oxygen evaluation 2'
 
 
 def document(replayed: Replayed, errors: ActionErrors | None, *, bag: str,
@@ -46,6 +46,9 @@ def document(replayed: Replayed, errors: ActionErrors | None, *, bag: str,
         'source': {'bag': bag, 'faults': list(replayed.faults)},
         'setting': _setting(replayed),
         'recording': _recording(replayed),
+        'instructions': [{
+            'at_s': _since(replayed, told.time_ns), 'text': told.text, 'source': told.source}
+            for told in notes.instructions],
         'actions': None if errors is None else _actions(errors, notes.robot.joint_names),
         'deadline': _deadline(replayed),
         'engine': _engine(replayed),

@@ -185,7 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         robot = load_robot(options.robot)
         with Bag(options.bag) as bag:
             topics = find_topics(robot, bag.types, namespace=options.namespace,
-                                 remap=parse_remaps(options.remap))
+                                 remap=parse_remaps(options.remap, robot))
             for fault in (*topics.notes, *bag.faults):
                 sys.stderr.write(f'oxygen play: {fault}\n')
             return _run(bag, robot, topics, options, ros_arguments, stopping)

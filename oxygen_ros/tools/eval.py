@@ -50,6 +50,8 @@ from oxygen_ros.evaluation.replay import TIMINGS
 from oxygen_ros.evaluation.report import document
 from oxygen_ros.evaluation.report import write_json
 from oxygen_ros.evaluation.report import write_ticks
+from oxygen_ros.evaluation.words import origin
+from oxygen_ros.evaluation.words import told
 from oxygen_ros.runtime.session import SessionError
 from oxygen_ros.tools.bench_machine import processor_name
 
@@ -103,6 +105,9 @@ def summary(report: dict) -> str:
     lines = [f'{report["recording"]["seconds"]:.1f} s, {engine["chunks"]} chunks from '
              f'{report["recording"]["observations"]} observations; ticks '
              + ', '.join(f'{name} {count}' for name, count in deadline['verdicts'].items())]
+    instructions = report['instructions']
+    source = origin(instructions)
+    lines.append(f'told {told(instructions)}' + (f' ({source})' if source else ''))
     if actions:
         lines.append(f'against {actions["reference"]}, {1e3 * actions["delay_s"]:.0f} ms delay '
                      f'{"estimated" if actions["delay_estimated"] else "given"}:')
@@ -123,16 +128,16 @@ def summary(report: dict) -> str:
 def _setting(options: argparse.Namespace) -> ReplaySetting:
     tasks = () if options.tasks == 'none' else load_tasks(
         Path(options.tasks) if options.tasks else find_share_file('config/tasks.yaml'))
+    robot = load_robot(options.robot, urdf=options.urdf)
     return ReplaySetting(
-        load_robot(options.robot, urdf=options.urdf),
-        EngineConfig(
+        robot, EngineConfig(
             checkpoint=options.checkpoint, seed=options.seed, device=options.device,
             num_denoise_steps=options.denoise_steps, num_threads=options.threads,
             weights=options.weights, scheduler=SchedulerConfig(replan_hz=options.replan_hz)),
         ControlConfig(transition=options.transition), tasks, timing=options.timing,
         costs=MachineCosts.load(options.costs) if options.costs else None,
         instruction=options.instruction, stamps=options.stamps, namespace=options.namespace,
-        remap=parse_remaps(options.remap))
+        remap=parse_remaps(options.remap, robot))
 
 
 def _evaluate(options: argparse.Namespace, setting: ReplaySetting) -> int:

@@ -14,17 +14,22 @@
 
 """Recorded topics find their way to the inputs of a robot, under any names."""
 
+from dataclasses import replace
+
 import pytest
 
 from oxygen_ros.bags.files import BagError
 from oxygen_ros.bags.topics import find_topics
+from oxygen_ros.bags.topics import parse_remaps
 from oxygen_ros.config import Camera
+from oxygen_ros.config import ConfigError
 from oxygen_ros.config import Joint
 from oxygen_ros.config import RobotProfile
 
 IMAGE, JPEG = 'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage'
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
 JOINTS, NUMBERS = 'sensor_msgs/msg/JointState', 'std_msgs/msg/Float64MultiArray'
+STRING = 'std_msgs/msg/String'
 ROBOT = RobotProfile(
     'bench', (Camera('front', 'front/image'), Camera('wrist', 'wrist/image', required=False)),
     (Joint('arm'),))
@@ -70,6 +75,28 @@ def test_topics_that_could_hold_the_commands_are_offered_where_none_are_recorded
     mapped = find_topics(ROBOT, types, remap={'command': '/arm/goal'})
     assert mapped.commands == '/arm/goal' and not mapped.maybe_commands
     assert not find_topics(ROBOT, {**types, '/command': NUMBERS}).maybe_commands
+
+
+def test_a_topic_is_mapped_by_its_name_in_the_profile_or_by_what_it_is_for():
+    robot = replace(ROBOT, joint_states_topic='/arm/joint_states', command_topic='arm/goal')
+    for names in (('joint_states', 'command', 'instruction'),
+                  ('arm/joint_states', '/arm/goal', '/instruction')):
+        remap = parse_remaps([f'{name}:=/x{index}' for index, name in enumerate(names)], robot)
+        found = find_topics(robot, {'/front/image': IMAGE, '/x0': JOINTS, '/x1': NUMBERS,
+                                    '/x2': STRING}, remap=remap)
+        assert (found.joint_states, found.commands, found.instruction) == ('/x0', '/x1', '/x2')
+
+
+def test_a_mapping_of_what_the_robot_does_not_have_is_refused_with_the_names_it_has():
+    with pytest.raises(ConfigError, match='bench has no front/imge.* command, front/image, '
+                                          'front/image/compressed, instruction, joint_states'):
+        parse_remaps(['front/imge:=/camera/image_raw'], ROBOT)
+
+
+def test_texts_that_could_be_the_instruction_are_offered():
+    types = {'/front/image': IMAGE, '/joint_states': JOINTS, '/task/text': STRING,
+             '/robot_description': STRING}
+    assert find_topics(ROBOT, types).maybe_instruction == ('/task/text',)
 
 
 def test_a_mapping_to_nothing_or_to_another_type_is_refused():

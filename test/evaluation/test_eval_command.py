@@ -133,6 +133,7 @@ def test_commands_under_another_name_are_pointed_out(bench, tmp_path, capsys):
     (['BAG', '--robot', 'PROFILE', '--checkpoint', '/no/weights'], 1, '/no/weights'),
     (['BAG', '--robot', 'PROFILE', '--timing', 'simulated'], 2, 'oxygen bench costs'),
     (['BAG', '--robot', 'PROFILE', '--remap', 'front'], 2, 'NAME:=/topic'),
+    (['BAG', '--robot', 'PROFILE', '--remap', 'font/image:=/x'], 2, 'one of command, front/image'),
     (['BAG', '--robot', 'PROFILE', '--tasks', '/no/tasks.yaml'], 2, '/no/tasks.yaml'),
     (['BAG', '--robot', 'widowx'], 1, 'lacks')])
 def test_what_is_wrong_is_one_line_and_a_code(bench, tmp_path, monkeypatch, capsys, arguments,

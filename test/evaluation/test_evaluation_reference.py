@@ -31,10 +31,10 @@ DOCUMENT = Path(__file__).resolve().parents[2] / 'doc' / 'reference' / 'evaluati
 def keys_of(report):
     """Return the keys of a report, but not names of joints, cameras and reasons."""
     keys = set(report)
-    for name in set(report) - {'format', 'texts', 'facts'}:
+    for name in set(report) - {'format', 'instructions', 'texts', 'facts'}:
         keys |= set(report[name])
-    for entries in (report['texts'], report['facts'], report['actions']['by_index'],
-                    report['actions']['joints'].values()):
+    for entries in (report['instructions'], report['texts'], report['facts'],
+                    report['actions']['by_index'], report['actions']['joints'].values()):
         for entry in entries:
             keys |= set(entry)
     return keys
