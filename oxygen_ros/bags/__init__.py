@@ -15,9 +15,10 @@
 """
 Recordings in the rosbag2 format, read and written without a ROS installation.
 
-    files      which storage files make up a bag, and whether they are whole
-    reader     messages of all files in the order of time
-    salvage    messages of an mcap file whose end is missing
-    types      message definitions, ours included
-    topics     which recorded topic feeds which input of a robot
+    files           which storage files make up a bag, and whether they are whole
+    reader          messages of all files in the order of time
+    salvage         messages of an mcap file whose end is missing
+    salvage_sqlite  rows of an sqlite3 file that is cut off or damaged
+    types           message definitions, ours included
+    topics          which recorded topic feeds which input of a robot
 """

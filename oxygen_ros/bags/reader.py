@@ -28,6 +28,7 @@ import lz4.frame
 from rosbags.interfaces import MessageDefinitionFormat
 from rosbags.rosbag2 import Reader
 
+from oxygen_ros.bags import salvage_sqlite
 from oxygen_ros.bags import types
 from oxygen_ros.bags.files import BagError
 from oxygen_ros.bags.files import COMPRESSED
@@ -134,13 +135,27 @@ class Bag:
         except Exception as error:      # rosbags lets errors of sqlite, struct and zstd through
             if path.suffix == '.mcap' and self._open_torn(name, path):
                 return
-            self.faults.append(f'{name} cannot be opened: {_line(error)}')
-            return
+            reader = self._open_salvaged(name, path) if path.suffix == '.db3' else None
+            if reader is None:
+                self.faults.append(f'{name} cannot be opened: {_line(error)}')
+                return
         self._readers.append((name, reader))
         for connection in reader.connections:
             self._add_topic(connection.topic, connection.msgtype, connection.msgcount)
             types.register(self._store, connection.msgtype, connection.msgdef.format,
                            connection.msgdef.data)
+
+    def _open_salvaged(self, name: str, path: Path) -> Reader | None:
+        """Open a copy of what can be read of a damaged sqlite3 file; None if that is nothing."""
+        target = Path(self._temporary.name) / f'salvaged_{path.name}'
+        count = salvage_sqlite.salvage(path, target)
+        if not count:
+            return None
+        reader = Reader(target)
+        reader.open()
+        self.faults.append(f'{name} is damaged; {count} messages could be read. '
+                           f'`sqlite3 {name} .recover | sqlite3 whole.db3` may save more')
+        return reader
 
     def _open_torn(self, name: str, path: Path) -> bool:
         """Read what can be read of an mcap file without a usable end."""
