@@ -26,12 +26,13 @@ from oxygen_ros.config.robot import Camera
 from oxygen_ros.config.robot import RobotProfile
 from oxygen_ros.config.robot_file import list_robots
 from oxygen_ros.config.robot_file import load_robot
+from oxygen_ros.config.tasks import choose_tasks
 from oxygen_ros.config.tasks import load_tasks
 from oxygen_ros.config.tasks import StandingTask
 from oxygen_ros.config.thresholds import Thresholds
 
 __all__ = [
-    'Camera', 'ConfigError', 'ControlConfig', 'EndEffector', 'EngineConfig', 'find_share_file',
-    'Joint', 'Linkage', 'list_robots', 'load_robot', 'load_tasks', 'RobotProfile',
-    'SchedulerConfig', 'StandingTask', 'Thresholds',
+    'Camera', 'choose_tasks', 'ConfigError', 'ControlConfig', 'EndEffector', 'EngineConfig',
+    'find_share_file', 'Joint', 'Linkage', 'list_robots', 'load_robot', 'load_tasks',
+    'RobotProfile', 'SchedulerConfig', 'StandingTask', 'Thresholds',
 ]

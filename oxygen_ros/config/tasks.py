@@ -27,7 +27,12 @@ from oxygen_ros.config.errors import require_choice
 from oxygen_ros.config.errors import require_keys
 from oxygen_ros.config.errors import require_range
 from oxygen_ros.config.errors import require_whole
+from oxygen_ros.config.resources import find_share_file
 
+DEFAULT_TASKS = 'config/tasks.yaml'
+# Models of this package that were trained on prompts of their own.
+TASKS_OF = {'builtin:tabletop': 'config/tasks_table_top.yaml'}
+NO_TASKS = 'none'
 TRIGGERS = ('every_frame', 'every_s', 'on_change')
 DESTINATIONS = ('language', 'memory', 'say', 'instruction')
 RESERVED = 'ask'                   # the name of questions, on ~/language
@@ -87,6 +92,19 @@ class StandingTask:
 
 
 FIELDS = tuple(name for name in StandingTask.__dataclass_fields__ if name != 'name')
+
+
+def choose_tasks(given: Path | str, checkpoint: str) -> tuple[StandingTask, ...]:
+    """
+    Load the tasks file that the user gave; 'none': no task.
+
+    '': the shipped file with the prompts that the checkpoint was trained on, where there is one,
+    else config/tasks.yaml. Raises ConfigError as load_tasks does.
+    """
+    if given == NO_TASKS:
+        return ()
+    return load_tasks(Path(given) if given else find_share_file(
+        TASKS_OF.get(checkpoint, DEFAULT_TASKS)))
 
 
 def load_tasks(path: Path) -> tuple[StandingTask, ...]:

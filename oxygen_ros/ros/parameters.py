@@ -30,10 +30,10 @@ from rcl_interfaces.msg import ParameterDescriptor
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter as RosParameter
 
+from oxygen_ros.config import choose_tasks
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
-from oxygen_ros.config import find_share_file
 from oxygen_ros.config import load_robot
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.config import SchedulerConfig
@@ -46,7 +46,6 @@ from oxygen_ros.config.engine import WEIGHTS
 from oxygen_ros.config.robot import COMMAND_TYPES
 from oxygen_ros.config.task_changes import change_tasks
 from oxygen_ros.config.tasks import check_tasks
-from oxygen_ros.config.tasks import load_tasks
 from oxygen_ros.runtime.memory import MAX_FACTS
 from oxygen_ros.sensing.convert import DECODERS
 
@@ -117,7 +116,8 @@ PARAMETERS = (
               'hub id; empty: that of the checkpoint.'),
     Parameter('policy', _ENGINE.policy, 'How work shares the engine.', choices=POLICIES),
     Parameter('tasks_file', '', 'Standing language tasks, path of a .yaml file; empty: the '
-              "shipped config/tasks.yaml; 'none': no task.", read=LIVE),
+              "shipped one for the checkpoint, config/tasks.yaml for most; 'none': no task.",
+              read=LIVE),
     Parameter('task_changes', '', 'What differs from the tasks file, YAML in one line: {narrate: '
               '{priority: 5}, memory: off}; empty: nothing. `oxygen tasks` sets it.', read=LIVE),
     Parameter('say_answers', False, 'Speak answers to questions on ~/say, as texts of tasks with '
@@ -265,9 +265,7 @@ class NodeParameters:
     def tasks(self, changes: Mapping[str, object] = MappingProxyType({})
               ) -> tuple[StandingTask, ...]:
         """Load the standing tasks, as parameters are or are about to become."""
-        tasks_file = self.get('tasks_file', changes)
-        tasks = () if tasks_file == 'none' else load_tasks(
-            Path(tasks_file) if tasks_file else find_share_file('config/tasks.yaml'))
+        tasks = choose_tasks(self.get('tasks_file', changes), self.get('checkpoint', changes))
         tasks = change_tasks(tasks, self.get('task_changes', changes))
         check_tasks(tasks, max_text_tokens=self.get('max_text_tokens', changes))
         return tasks

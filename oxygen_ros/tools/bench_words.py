@@ -34,9 +34,8 @@ import time
 
 import numpy as np
 
+from oxygen_ros.config import choose_tasks
 from oxygen_ros.config import ConfigError
-from oxygen_ros.config import find_share_file
-from oxygen_ros.config import load_tasks
 from oxygen_ros.figures import write_figures
 from oxygen_ros.policy import Ticker
 from oxygen_ros.policy.priority import favour_threads
@@ -157,14 +156,15 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument('--rate', type=float, default=50.0, help='ticks per second (default 50)')
     result.add_argument('--replan-hz', type=float, default=10.0, help='looks per second')
     result.add_argument('--checkpoint', default='builtin:tiny', help='model (default tiny)')
-    result.add_argument('--tasks', type=Path, metavar='FILE', help='default: the shipped ones')
+    result.add_argument('--tasks', default='', metavar='FILE',
+                        help='default: those that are shipped for the checkpoint')
     result.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
     return result
 
 
 def measure(arguments: argparse.Namespace) -> dict:
     """Run both kinds of turn, one after the other, until the time is over."""
-    tasks = load_tasks(arguments.tasks or find_share_file('config/tasks.yaml'))
+    tasks = choose_tasks(arguments.tasks, arguments.checkpoint)
     recorder = Recorder()
     rehearsal = Rehearsal(checkpoint=arguments.checkpoint, host='process', rate_hz=arguments.rate,
                           replan_hz=arguments.replan_hz, tasks=tasks, listener=recorder)

@@ -16,6 +16,7 @@
 
 import pytest
 
+from oxygen_ros.config import choose_tasks
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import find_share_file
 from oxygen_ros.config import load_tasks
@@ -35,6 +36,18 @@ def test_shipped_tasks_are_the_three_of_the_method():
     """They load, and what is published of them is a tasks file again."""
     tasks = load_tasks(find_share_file('config/tasks.yaml'))
     assert [task.name for task in tasks] == ['narrate', 'subtask', 'memory']
+
+
+def test_a_checkpoint_gets_the_prompts_it_was_trained_on_unless_others_are_given(tmp_path):
+    """The table-top model has its own; 'none' and a file go before."""
+    own = load_tasks(find_share_file('config/tasks_table_top.yaml'))
+    shipped = load_tasks(find_share_file('config/tasks.yaml'))
+    assert own != shipped
+    assert choose_tasks('', 'builtin:tabletop') == own
+    assert choose_tasks('', 'builtin:tiny') == choose_tasks('', '/some/folder') == shipped
+    assert choose_tasks('none', 'builtin:tabletop') == ()
+    (tmp_path / 'tasks.yaml').write_text(tasks_to_yaml(TASKS))
+    assert choose_tasks(tmp_path / 'tasks.yaml', 'builtin:tabletop') == TASKS
 
 
 def test_tasks_written_as_a_file_are_the_same_tasks_when_read(tmp_path):
