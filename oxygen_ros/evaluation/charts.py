@@ -22,6 +22,7 @@ import math
 import numpy as np
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 720, 56, 10, 8, 22
+NAME_HEIGHT = 16                 # of the name of an axis
 CHARACTER_WIDTH = 6.5            # of a name in a strip, at most
 MAX_POINTS = 500                 # per line; more cannot be seen
 
@@ -37,7 +38,8 @@ class Line:
 
 
 def line_chart(lines: Sequence[Line], *, width: int = WIDTH, height: int = 150,
-               x_unit: str = 's', y_from_zero: bool = False, label: str = '') -> str:
+               x_unit: str = 's', y_from_zero: bool = False, label: str = '', x_name: str = '',
+               y_name: str = '') -> str:
     """Return a chart of lines that share their axes; '' without any point."""
     points = [(np.asarray(line.x, float), np.asarray(line.y, float)) for line in lines]
     all_x = np.concatenate([x for x, _ in points] or [np.zeros(0)])
@@ -47,8 +49,16 @@ def line_chart(lines: Sequence[Line], *, width: int = WIDTH, height: int = 150,
     x_axis = _Axis(float(all_x.min()), float(all_x.max()), LEFT, width - RIGHT)
     low, high = min(float(all_y.min()), 0.0 if y_from_zero else math.inf), float(all_y.max())
     margin = 0.06 * (high - low) or 0.5 * abs(high) or 1.0
-    y_axis = _Axis(low - (0 if y_from_zero else margin), high + margin, height - BOTTOM, TOP)
-    parts = [_grid(x_axis, y_axis, height, x_unit)]
+    bottom = height - BOTTOM - (NAME_HEIGHT if x_name else 0)
+    y_axis = _Axis(low - (0 if y_from_zero else margin), high + margin, bottom, TOP)
+    parts = [_grid(x_axis, y_axis, bottom, x_unit)]
+    if x_name:
+        parts.append(f'<text class="tick" x="{(LEFT + x_axis.last) / 2:.0f}" y="{height - 4}" '
+                     f'text-anchor="middle">{escape(x_name)}</text>')
+    if y_name:
+        middle = (bottom + TOP) / 2
+        parts.append(f'<text class="tick" transform="rotate(-90 12 {middle:.0f})" x="12" '
+                     f'y="{middle:.0f}" text-anchor="middle">{escape(y_name)}</text>')
     parts += [_path(line, x_axis, y_axis) for line in lines]
     return _svg(height, parts, label, width=width)
 
@@ -82,7 +92,7 @@ def bars(counts: Sequence[int], edges: Sequence[float], *, unit: str, label: str
         return ''
     x_axis = _Axis(float(edges[0]), float(edges[-1]), LEFT, WIDTH - RIGHT)
     y_axis = _Axis(0.0, 1.05 * highest, height - BOTTOM, TOP)
-    parts = [_grid(x_axis, y_axis, height, unit)]
+    parts = [_grid(x_axis, y_axis, height - BOTTOM, unit)]
     for count, begin, until in zip(counts, edges, edges[1:]):
         top = y_axis.at(count)
         parts.append(
@@ -113,7 +123,7 @@ class _Axis:
                 range(first, math.floor(self.high / step + 1e-9) + 1)]
 
 
-def _grid(x_axis: _Axis, y_axis: _Axis, height: int, x_unit: str) -> str:
+def _grid(x_axis: _Axis, y_axis: _Axis, bottom: int, x_unit: str) -> str:
     parts = []
     for value in y_axis.ticks(4):
         y = y_axis.at(value)
@@ -121,7 +131,7 @@ def _grid(x_axis: _Axis, y_axis: _Axis, height: int, x_unit: str) -> str:
                      f'y2="{y:.1f}"/><text class="tick" x="{LEFT - 6}" y="{y + 4:.1f}" '
                      f'text-anchor="end">{value:.4g}</text>')
     for value in x_axis.ticks(max(2, round(x_axis.last / 90))):
-        parts.append(f'<text class="tick" x="{x_axis.at(value):.1f}" y="{height - 6}" '
+        parts.append(f'<text class="tick" x="{x_axis.at(value):.1f}" y="{bottom + 16}" '
                      f'text-anchor="middle">{value:g} {x_unit}</text>')
     return ''.join(parts)
 

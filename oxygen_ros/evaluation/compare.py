@@ -26,11 +26,14 @@ import numpy as np
 from oxygen_ros.config import ConfigError
 from oxygen_ros.evaluation.report import FORMAT
 from oxygen_ros.evaluation.report import unpacked
+from oxygen_ros.evaluation.words import number
+from oxygen_ros.evaluation.words import percent
 from oxygen_ros.evaluation.words import told
 
+REPORT_FILE = 'report.json'
 KINDS = ('chunks', 'actions', 'error', 'texts', 'deadline', 'timing')
-TIMES = (('engine', 'observation_to_chunk_ms', 'look to chunk'),
-         ('engine', 'observation_to_command_ms', 'look to command'),
+TIMES = (('engine', 'observation_to_chunk_ms', 'age of the picture when its chunk came'),
+         ('engine', 'observation_to_command_ms', 'age of the picture when first acted on'),
          ('deadline', 'lateness_ms', 'tick lateness'),
          ('language', 'first_token_ms', 'first token'),
          ('language', 'token_gap_ms', 'between tokens'))
@@ -73,9 +76,11 @@ class Comparison:
 
 
 def load_report(path: Path | str) -> dict[str, Any]:
-    """Read a report; raises ConfigError with the remedy."""
+    """Read a report, a file or the folder it is in; raises ConfigError with the remedy."""
+    path = Path(path)
+    path = path / REPORT_FILE if path.is_dir() else path
     try:
-        report = json.loads(Path(path).read_text(encoding='utf-8'))
+        report = json.loads(path.read_text(encoding='utf-8'))
     except OSError as error:
         raise ConfigError(f'report {path} cannot be read: {error.strerror}') from error
     except ValueError as error:
@@ -142,8 +147,8 @@ def _actions(before: dict, after: dict, common: list[int],
         findings.append(Finding('actions', 'every action is the same, bit for bit', False))
     else:
         findings.append(Finding(
-            'actions', f'actions moved by up to {worst[index]:.3g} ({100 * share[index]:.3g} % '
-            f'of its range) at joint {names[index]}, {mean[index]:.3g} in the mean',
+            'actions', f'actions moved by up to {number(worst[index])} ({percent(share[index])} '
+            f'of its range) at joint {names[index]}, {number(mean[index])} in the mean',
             bool(share[index] > tolerances.action)))
     return findings, {'max_change': dict(zip(names, worst.tolist())),
                       'mean_change': dict(zip(names, mean.tolist()))}
@@ -158,8 +163,8 @@ def _error(before: dict, after: dict, tolerances: Tolerances) -> list[Finding]:
         if not shares:
             return []
         means.append(float(np.mean(shares)))
-    return [Finding('error', f'mean action error {100 * means[0]:.3g} % of the range before, '
-                    f'{100 * means[1]:.3g} % after',
+    return [Finding('error', f'mean action error {percent(means[0])} of the range before, '
+                    f'{percent(means[1])} after',
                     means[1] > means[0] * (1 + tolerances.error) + 1e-12)]
 
 

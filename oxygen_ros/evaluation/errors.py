@@ -26,6 +26,7 @@ from oxygen_ros.evaluation.notes import Track
 MAX_GAP_S = 0.5               # recorded samples further apart are not interpolated between
 DELAYS_S = np.round(np.arange(0.0, 0.5001, 0.01), 3)    # tried when the delay is estimated
 MAX_CHUNKS_FOR_DELAY = 400
+CLEARLY = 0.9                 # an error below this share of another is clearly smaller
 MOVED = 0.01                  # share of a joint's range that counts as a movement
 
 
@@ -41,6 +42,7 @@ class ActionErrors:
     reference: str                     # 'commands' or 'joint_states'
     delay_s: float
     delay_estimated: bool
+    delay_unknown: str                 # why it could not be estimated; delay_s is 0 then
     num_chunks: int                    # compared at least in part
     num_pairs: int                     # (action, recorded position) of all joints together
     mae: NDArray[np.float64]           # [num_joints]
@@ -52,6 +54,16 @@ class ActionErrors:
     direction_by_index: NDArray[np.float64]   # [horizon], over the joints
     mae_without_delay: NDArray[np.float64]    # [num_joints], with delay_s = 0
     mae_standing_still: NDArray[np.float64]   # [num_joints], of staying at the observed state
+
+    @property
+    def moved(self) -> NDArray[np.bool_]:
+        """Which joints went somewhere within the time of a chunk, [num_joints]."""
+        return ~np.isnan(self.direction)
+
+    @property
+    def better_than_still(self) -> NDArray[np.bool_]:
+        """Which of them the actions were nearer to than the observed state, [num_joints]."""
+        return self.moved & (self.mae < self.mae_standing_still)
 
 
 class Reference:
@@ -88,7 +100,7 @@ def action_errors(notes: Notes, reference: Reference, *,
     """
     Compare every chunk with the reference; None if no action falls into its time.
 
-    delay_s None: the delay with the smallest error is taken.
+    delay_s None: the delay with the smallest error is taken, where it is clearly the best.
     """
     if not notes.chunks:
         return None
@@ -98,16 +110,17 @@ def action_errors(notes: Notes, reference: Reference, *,
     times_ns = np.array([chunk.stamp_ns for chunk in chunks], np.int64)[:, None] + steps_ns
     states = np.stack([notes.looks[chunk.frame_id].state for chunk in chunks])[:, None, :]
     ranges = joint_ranges(notes)
-    estimated = delay_s is None
+    estimated, unknown = delay_s is None, ''
     if delay_s is None:
-        delay_s = _best_delay(actions, times_ns, reference, ranges)
+        delay_s, unknown = _best_delay(actions, states, times_ns, reference, ranges)
+        estimated = not unknown
     truth = reference.at(times_ns, delay_s=delay_s)                               # [n, H, J]
     if np.isnan(truth).all():
         return None
     errors = np.abs(actions - truth)
     agree = _agreement(actions - states, truth - states, ranges)
     return ActionErrors(
-        reference.name, float(delay_s), estimated,
+        reference.name, float(delay_s), estimated, unknown,
         int((~np.isnan(truth).all(axis=(1, 2))).sum()), int((~np.isnan(truth)).sum()),
         _mean(errors, (0, 1)), _max(errors, (0, 1)), _mean(errors, (0, 1)) / ranges,
         _mean(agree, (0, 1)), _mean(errors, 0), _max(errors, 0), _mean(agree, (0, 2)),
@@ -121,17 +134,35 @@ def joint_ranges(notes: Notes) -> NDArray[np.float64]:
                      else joint.upper - joint.lower for joint in notes.robot.joints])
 
 
-def _best_delay(actions: NDArray, times_ns: NDArray, reference: Reference,
-                ranges: NDArray) -> float:
-    """Return the delay with the smallest mean error, the one nearest to 0 of equal ones."""
+def _best_delay(actions: NDArray, states: NDArray, times_ns: NDArray, reference: Reference,
+                ranges: NDArray) -> tuple[float, str]:
+    """
+    Return the delay with the smallest mean error and '', or 0 and why it cannot be told.
+
+    Only where the actions follow the recording does their distance say when it happened; any
+    others fit best somewhere too. Every delay is tried on the same pairs.
+    """
     every = max(1, -(-len(actions) // MAX_CHUNKS_FOR_DELAY))
-    actions, times_ns = actions[::every], times_ns[::every]
+    actions, states, times_ns = actions[::every], states[::every], times_ns[::every]
     scale = np.where(np.isnan(ranges), 1.0, ranges)
-    costs = [float(np.mean(_mean(np.abs(actions - reference.at(times_ns, delay_s=delay)) / scale,
-                                 (0, 1)))) for delay in DELAYS_S]
-    costs = np.where(np.isnan(costs), np.inf, costs)
-    best = np.flatnonzero(costs <= costs.min() * (1 + 1e-9))
-    return float(min(DELAYS_S[best], key=abs))
+    inside = np.all([~np.isnan(reference.at(times_ns, delay_s=delay)) for delay in DELAYS_S],
+                    axis=0)
+    if not inside.any():
+        return 0.0, f'the recording is too short to try up to {DELAYS_S[-1]:g} s'
+    errors, still = (
+        np.array([np.mean((np.abs(positions - reference.at(times_ns, delay_s=delay))
+                           / scale)[inside]) for delay in DELAYS_S])
+        for positions in (actions, states))
+    best = int(errors.argmin())
+    if errors[best] >= CLEARLY * errors.max():
+        return 0.0, 'every delay fits about as well'
+    if errors[best] >= still[best]:
+        return 0.0, 'the actions are no nearer to the recording than standing still'
+    if best and errors[best] >= CLEARLY * errors[0]:
+        return 0.0, 'no delay fits clearly better than none'
+    if best == len(DELAYS_S) - 1:
+        return 0.0, f'the longest that is tried, {DELAYS_S[-1]:g} s, fits best'
+    return float(DELAYS_S[best]), ''
 
 
 def _agreement(wanted: NDArray, recorded: NDArray, ranges: NDArray) -> NDArray[np.float64]:

@@ -31,8 +31,12 @@ from oxygen_ros.evaluation.charts import strip
 from oxygen_ros.evaluation.errors import ActionErrors
 from oxygen_ros.evaluation.errors import Reference
 from oxygen_ros.evaluation.replay import Replayed
+from oxygen_ros.evaluation.words import delay
+from oxygen_ros.evaluation.words import number
 from oxygen_ros.evaluation.words import origin
+from oxygen_ros.evaluation.words import percent
 from oxygen_ros.evaluation.words import told
+from oxygen_ros.evaluation.words import verdict
 
 STYLE = Path(__file__).with_name('page.css')
 NUM_MOMENTS = 12           # pictures shown per camera
@@ -70,14 +74,21 @@ def write_page(path: Path, report: dict[str, Any], replayed: Replayed,
 
 def _head(report: dict[str, Any]) -> str:
     setting, recording = report['setting'], report['recording']
-    source = origin(report['instructions'])
+    actions, source = report['actions'], origin(report['instructions'])
+    judged = ''
+    if actions and actions['joints_moved']:
+        is_good = actions['joints_better_than_still'] > actions['joints_moved'] / 2
+        judged = (f'<p class="verdict {"good" if is_good else "bad"}">'
+                  f'{escape(verdict(actions).capitalize())}</p>')
+    elif actions:
+        judged = f'<p class="verdict">{escape(verdict(actions).capitalize())}</p>'
     return (f'<header><p class="over">Replay of a recording</p>'
             f'<h1>{escape(report["source"]["bag"])}</h1><p>{recording["seconds"]:.1f} s on robot '
             f'<b>{escape(setting["robot"])}</b> with <b>{escape(setting["checkpoint"])}</b>, '
             f'timing <b>{setting["timing"]}</b>'
             f'{" of " + escape(setting["costs_of"]) if setting["costs_of"] else ""}</p>'
             f'<p>told <b>{escape(told(report["instructions"]))}</b>'
-            f'{f" ({escape(source)})" if source else ""}</p></header>')
+            f'{f" ({escape(source)})" if source else ""}</p>{judged}</header>')
 
 
 def _cards(report: dict[str, Any]) -> str:
@@ -85,12 +96,15 @@ def _cards(report: dict[str, Any]) -> str:
     actions, deadline, engine = report['actions'], report['deadline'], report['engine']
     cards = []
     if actions:
-        shares = [joint['share_of_range'] for joint in actions['joints'].values()
+        shares = [(joint['share_of_range'], joint['mae_standing_still'] / width)
+                  for joint, width in zip(actions['joints'].values(), report['setting']['ranges'])
                   if joint['share_of_range'] is not None]
         agree = [joint['direction_agreement'] for joint in actions['joints'].values()
                  if joint['direction_agreement'] is not None]
         if shares:
-            cards.append((f'{100 * np.mean(shares):.1f} %', 'mean action error, of the range'))
+            mean, still = np.mean(shares, axis=0)
+            cards.append((percent(mean), f'mean action error, of the range; standing still '
+                                         f'{percent(still)}'))
         if agree:
             cards.append((f'{100 * np.mean(agree):.0f} %', 'same direction as recorded'))
     good = deadline['verdicts']['fresh'] + deadline['verdicts']['carried']
@@ -98,7 +112,7 @@ def _cards(report: dict[str, Any]) -> str:
               (str(engine['chunks']), f'chunks, {engine["replans_per_s"]:.1f} per second')]
     response = engine['observation_to_chunk_ms']
     if response:
-        cards.append((f'{response["p99"]:.0f} ms', 'look to chunk, p99'))
+        cards.append((f'{response["p99"]:.0f} ms', 'age of the picture when its chunk came, p99'))
     cards.append((str(report['language']['tokens']), f'words and parts of words in '
                                                      f'{report["language"]["texts"]} texts'))
     return ('<div class="cards">' + ''.join(
@@ -190,11 +204,9 @@ def _joints_text(report: dict[str, Any]) -> str:
     actions = report['actions']
     if not actions:
         return 'Nothing was recorded to compare with.'
-    how = 'found by trying which fits best' if actions['delay_estimated'] else 'given'
-    return (f'Recorded are the {actions["reference"].replace("_", " ")}, moved '
-            f'{1e3 * actions["delay_s"]:.0f} ms earlier: the delay between a command and its '
-            f'effect, {how}. The robot did not follow this replay: every chunk starts from what '
-            f'was recorded.')
+    return (f'Recorded are the {actions["reference"].replace("_", " ")}, {delay(actions)}: the '
+            f'time between a command and its effect. The robot did not follow this replay: every '
+            f'chunk starts from what was recorded.')
 
 
 def _errors(report: dict[str, Any]) -> str:
@@ -211,10 +223,11 @@ def _errors(report: dict[str, Any]) -> str:
              'standing still')]
     for name, unit in zip(names, setting['units']):
         joint = actions['joints'][name]
-        rows.append((f'{name} ({unit})', _three(joint['mae']), _three(joint['max']),
-                     _percent(joint['share_of_range']), _percent(joint['direction_agreement']),
-                     _three(joint['mae_without_delay']), _three(joint['mae_standing_still'])))
-    return (line_chart(lines, x_unit='', y_from_zero=True, height=190,
+        rows.append((f'{name} ({unit})', number(joint['mae']), number(joint['max']),
+                     percent(joint['share_of_range']), percent(joint['direction_agreement']),
+                     number(joint['mae_without_delay']), number(joint['mae_standing_still'])))
+    return (line_chart(lines, x_unit='', y_from_zero=True, height=206, x_name='index in chunk',
+                       y_name="% of the joint's range",
                        label='mean error by index in the chunk')
             + _legend((name, f'c{index % 8}', '') for index, name in enumerate(names))
             + _table(rows, head=True))
@@ -224,16 +237,15 @@ def _errors_text(report: dict[str, Any]) -> str:
     if not report['actions']:
         return ''
     return ('Mean distance in % of the joint\'s range over the index in the chunk. "Standing '
-            'still" is the error of a robot that stays where it was seen: a model worth its name '
-            'is below it.')
+            'still" is the error of a robot that stays where it was seen.')
 
 
 def _times(report: dict[str, Any], replayed: Replayed) -> str:
     engine, language = report['engine'], report['language']
     rows = [('ms', 'p50', 'p99', 'max')]
     for name, spread in (
-            ('look to chunk', engine['observation_to_chunk_ms']),
-            ('look to first command', engine['observation_to_command_ms']),
+            ('age of the picture when its chunk came', engine['observation_to_chunk_ms']),
+            ('age of the picture when first acted on', engine['observation_to_command_ms']),
             ('lateness of ticks', report['deadline']['lateness_ms']),
             ('first token of a text', language['first_token_ms']),
             ('between tokens', language['token_gap_ms']),
@@ -246,13 +258,15 @@ def _times(report: dict[str, Any], replayed: Replayed) -> str:
     chart = ''
     if report['setting']['timing'] != 'offline' and delays_ms:
         counts, edges = np.histogram(delays_ms, bins=40)
-        chart = bars(counts.tolist(), edges.tolist(), unit='ms', label='look to chunk')
+        chart = bars(counts.tolist(), edges.tolist(), unit='ms',
+                     label='age of the picture when its chunk came')
     return chart + _table(rows, head=True)
 
 
 def _times_text(report: dict[str, Any]) -> str:
     texts = {'offline': 'Timing offline: the engine is taken to need no time, so that every run '
-                        'gives the same report.',
+                        'gives the same report. All the same a picture is not new when its chunk '
+                        'comes: it took time to be recorded, and waited for the next replan.',
              'realtime': 'Timing realtime: as measured here, at the speed of the recording.',
              'simulated': 'Timing simulated: the engine takes what it took on the other machine.'}
     return texts[report['setting']['timing']]
@@ -302,11 +316,3 @@ def _rest(entries: Sequence[Any], what: str) -> str:
 
 def _plain(value: Any) -> str:
     return ', '.join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _three(value: float | None) -> str:
-    return '–' if value is None else f'{value:.3g}'
-
-
-def _percent(value: float | None) -> str:
-    return '–' if value is None else f'{100 * value:.1f} %'

@@ -152,9 +152,12 @@ def _recording(replayed: Replayed) -> dict[str, Any]:
 
 def _actions(errors: ActionErrors, joint_names: Sequence[str]) -> dict[str, Any]:
     return {
-        'reference': errors.reference, 'delay_s': errors.delay_s,
-        'delay_estimated': errors.delay_estimated, 'chunks_compared': errors.num_chunks,
-        'pairs': errors.num_pairs,
+        'reference': errors.reference,
+        'delay_s': None if errors.delay_unknown else errors.delay_s,
+        'delay_estimated': errors.delay_estimated, 'delay_unknown': errors.delay_unknown,
+        'chunks_compared': errors.num_chunks, 'pairs': errors.num_pairs,
+        'joints_moved': int(errors.moved.sum()),
+        'joints_better_than_still': int(errors.better_than_still.sum()),
         'joints': {name: {
             'mae': _number(errors.mae[index]), 'max': _number(errors.max[index]),
             'share_of_range': _number(errors.share_of_range[index]),

@@ -26,18 +26,20 @@ import time
 from oxygen_ros.bags.files import BagError
 from oxygen_ros.bags.topics import parse_remaps
 from oxygen_ros.bags.topics import REMAP_HELP
+from oxygen_ros.config import choose_tasks
 from oxygen_ros.config import ConfigError
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
-from oxygen_ros.config import find_share_file
+from oxygen_ros.config import list_robots
 from oxygen_ros.config import load_robot
-from oxygen_ros.config import load_tasks
 from oxygen_ros.config import SchedulerConfig
 from oxygen_ros.config.control import TRANSITIONS
 from oxygen_ros.config.engine import WEIGHTS
+from oxygen_ros.evaluation import words
 from oxygen_ros.evaluation.compare import compare
 from oxygen_ros.evaluation.compare import KINDS
 from oxygen_ros.evaluation.compare import load_report
+from oxygen_ros.evaluation.compare import REPORT_FILE
 from oxygen_ros.evaluation.compare import Tolerances
 from oxygen_ros.evaluation.costs import MachineCosts
 from oxygen_ros.evaluation.errors import action_errors
@@ -50,8 +52,6 @@ from oxygen_ros.evaluation.replay import TIMINGS
 from oxygen_ros.evaluation.report import document
 from oxygen_ros.evaluation.report import write_json
 from oxygen_ros.evaluation.report import write_ticks
-from oxygen_ros.evaluation.words import origin
-from oxygen_ros.evaluation.words import told
 from oxygen_ros.runtime.session import SessionError
 from oxygen_ros.tools.bench_machine import processor_name
 
@@ -74,7 +74,7 @@ reports cannot be compared.
 examples:
   oxygen eval my_bag --robot my_robot.yaml --checkpoint /path/to/checkpoint
   oxygen eval my_bag --robot so101 --remap front/image:=/camera/color/image_raw
-  oxygen eval --compare before/report.json after/report.json --timing-tolerance 0.2
+  oxygen eval --compare before after --timing-tolerance 0.2
 """
 
 
@@ -84,8 +84,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.compare:
         return _compare(options)
-    if not options.bag or not options.robot:
-        parser.error('give a recording and --robot PROFILE, or --compare A.json B.json')
+    if not options.bag:
+        return _complain('give a recording and its robot, `oxygen eval BAG --robot PROFILE`, or '
+                         '`--compare A B`; `--help` tells more', EXIT_USAGE)
+    if not options.robot:
+        return _complain(f'whose recording is it? Give --robot PROFILE: one of '
+                         f'{", ".join(list_robots())}, or a .yaml file', EXIT_USAGE)
     try:
         setting = _setting(options)
     except ConfigError as error:
@@ -106,18 +110,19 @@ def summary(report: dict) -> str:
              f'{report["recording"]["observations"]} observations; ticks '
              + ', '.join(f'{name} {count}' for name, count in deadline['verdicts'].items())]
     instructions = report['instructions']
-    source = origin(instructions)
-    lines.append(f'told {told(instructions)}' + (f' ({source})' if source else ''))
+    source = words.origin(instructions)
+    lines.append(f'told {words.told(instructions)}' + (f' ({source})' if source else ''))
     if actions:
-        lines.append(f'against {actions["reference"]}, {1e3 * actions["delay_s"]:.0f} ms delay '
-                     f'{"estimated" if actions["delay_estimated"] else "given"}:')
+        lines += [words.verdict(actions),
+                  f'against {actions["reference"]}, {words.delay(actions)}:']
         width = max(map(len, actions['joints']))
         for name, joint in actions['joints'].items():
             agreement = joint['direction_agreement']
             same = '' if agreement is None else f', same direction {100 * agreement:.0f} %'
-            lines.append(f'  {name:<{width}}  mean error {joint["mae"]:.4g}, max '
-                         f'{joint["max"]:.4g}, standing still {joint["mae_standing_still"]:.4g}'
-                         f'{same}')
+            mean, highest, still = (words.number(joint[key]) for key in
+                                    ('mae', 'max', 'mae_standing_still'))
+            lines.append(f'  {name:<{width}}  mean error {mean}, max {highest}, standing still '
+                         f'{still}{same}')
     lines.append(f'{language["tokens"]} tokens in {language["texts"]} texts, '
                  f'{language["facts"]} facts')
     if not report['setting']['trained']:
@@ -126,8 +131,7 @@ def summary(report: dict) -> str:
 
 
 def _setting(options: argparse.Namespace) -> ReplaySetting:
-    tasks = () if options.tasks == 'none' else load_tasks(
-        Path(options.tasks) if options.tasks else find_share_file('config/tasks.yaml'))
+    tasks = choose_tasks(options.tasks, options.checkpoint)
     robot = load_robot(options.robot, urdf=options.urdf)
     return ReplaySetting(
         robot, EngineConfig(
@@ -161,7 +165,8 @@ def _evaluate(options: argparse.Namespace, setting: ReplaySetting) -> int:
     report = document(replayed, errors, bag=name, machine={'processor': processor_name()})
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        json_file = Path(options.json) if options.json else folder / 'report.json'
+        json_file = Path(options.json) if options.json else folder / REPORT_FILE
+        is_older_there = json_file.exists()
         write_json(json_file, report)
         write_ticks(folder / 'ticks.csv', replayed, reference, errors)
         write_page(folder / 'report.html', report, replayed, reference, errors)
@@ -169,13 +174,19 @@ def _evaluate(options: argparse.Namespace, setting: ReplaySetting) -> int:
         return _complain(f'the report cannot be written: {error}', EXIT_FAILED)
     for fault in replayed.faults:
         print(f'oxygen eval: {fault}', file=sys.stderr)
-    print(f'{summary(report)}\n{json_file}\n{folder / "ticks.csv"}\n{folder / "report.html"}')
+    print(summary(report))
+    if is_older_there:
+        print('an older report was replaced; --output DIR keeps both')
+    print(f'{json_file}\n{folder / "ticks.csv"}\n{folder / "report.html"}')
     return 0
 
 
 def _compare(options: argparse.Namespace) -> int:
     tolerances = Tolerances(**{field.name: getattr(options, f'{field.name}_tolerance')
                                for field in fields(Tolerances)})
+    if len(options.compare) != 2:
+        return _complain(f'--compare takes two reports, before and after; {len(options.compare)} '
+                         f'given', EXIT_USAGE)
     try:
         outcome = compare(*map(load_report, options.compare), tolerances)
     except ConfigError as error:
@@ -247,7 +258,8 @@ def _parser() -> argparse.ArgumentParser:
     add('--costs', metavar='FILE', default='', help='cost model of --timing simulated')
     add('--instruction', default='', help='instead of the recorded one')
     add('--tasks', metavar='FILE', default='', help="standing tasks, 'none' for no text "
-                                                    '(default: those that are shipped)')
+                                                    '(default: those that are shipped for the '
+                                                    'checkpoint)')
     add('--namespace', default='', help='of the robot in the recording')
     add('--remap', action='append', default=[], metavar='NAME:=/topic', help=REMAP_HELP)
     add('--stamps', choices=STAMPS, default='header',
@@ -276,7 +288,8 @@ def _parser() -> argparse.ArgumentParser:
         help='from a command to its effect in the recording (default: estimated)')
     comparing = parser.add_argument_group('comparison')
     add = comparing.add_argument
-    add('--compare', nargs=2, metavar='REPORT', help='compare two report.json')
+    add('--compare', nargs='+', metavar='REPORT',
+        help='compare two reports, each a report.json or the folder it is in')
     for field in fields(Tolerances):
         add(f'--{field.name}-tolerance', type=float, default=field.default, metavar='X',
             help=f'{TOLERANCE_HELP[field.name]} (default: {field.default:g})')

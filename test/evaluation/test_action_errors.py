@@ -68,11 +68,42 @@ def test_true_actions_have_no_error_and_the_right_direction():
 @pytest.mark.parametrize('lag_s', [0.0, 0.1, 0.25])
 def test_the_lag_of_the_recorded_side_is_found_stated_and_compensated(lag_s):
     errors = errors_of(notes(lag_s=lag_s))
-    assert errors.delay_estimated and errors.delay_s == pytest.approx(lag_s, abs=0.011)
+    assert errors.delay_estimated and not errors.delay_unknown
+    assert errors.delay_s == pytest.approx(lag_s, abs=0.011)
     assert errors.mae[0] < 0.02
     assert errors.mae_without_delay[0] >= errors.mae[0] - 1e-12
     if lag_s:
         assert errors.mae_without_delay[0] > 5 * errors.mae[0]
+
+
+def still_arm(actions_of):
+    """Return a replay over a recording that hardly moves; actions_of(chunk index) -> [5]."""
+    kept = notes()
+    kept.measured_track.values = [np.full(2, 0.3) + 1e-3 * np.sin(index / 7 + np.arange(2))
+                                  for index in range(500)]
+    for look in kept.looks.values():
+        look.state[:] = 0.3
+    for index, (_, chunk) in enumerate(kept.chunks):
+        chunk.actions[:] = np.asarray(actions_of(index))[:, None]
+    return kept
+
+
+@pytest.mark.parametrize('kept', [
+    still_arm(lambda index: np.full(5, 0.3)),
+    still_arm(lambda index: 0.3 + np.sin(7.0 * index) * np.arange(5) * 0.1),
+    notes(lag_s=0.1, flip=-1.0), notes(wrong=1.5), notes(from_s=4.6, to_s=4.9)],
+    ids=['nothing moves', 'moves where nothing does', 'other way', 'far off', 'too short'])
+def test_no_delay_is_invented_where_the_actions_do_not_follow_the_recording(kept):
+    errors = errors_of(kept)
+    assert errors.delay_s == 0 and not errors.delay_estimated and errors.delay_unknown
+    assert errors.mae == pytest.approx(errors.mae_without_delay)
+
+
+def test_a_mediocre_model_still_tells_the_lag():
+    kept, rng = notes(lag_s=0.2), np.random.default_rng(1)
+    for _, chunk in kept.chunks:
+        chunk.actions[:] += rng.normal(0, 0.08, chunk.actions.shape)
+    assert errors_of(kept).delay_s == pytest.approx(0.2, abs=0.05)
 
 
 def test_a_given_delay_is_used_as_it_is():

@@ -32,8 +32,10 @@ from oxygen_ros.evaluation.compare import compare
 from oxygen_ros.evaluation.compare import load_report
 from oxygen_ros.evaluation.compare import Tolerances
 from oxygen_ros.evaluation.report import unpacked
+from oxygen_ros.evaluation.words import number
 from oxygen_ros.tools.eval import main
 from oxygen_ros.tools.eval import ProgressBar
+from oxygen_ros.tools.eval import summary
 
 
 @pytest.fixture(scope='module')
@@ -100,6 +102,48 @@ def test_names_from_the_recording_cannot_break_the_page(bench, tmp_path):
     assert '<script' not in page and '&lt;b&gt;bag' in page
 
 
+def test_the_verdict_over_standing_still_stands_where_it_is_seen_first(evaluated):
+    report = load_report(evaluated / 'report.json')
+    actions = report['actions']
+    better = sum(joint['mae'] < joint['mae_standing_still']
+                 for joint in actions['joints'].values())
+    assert (actions['joints_better_than_still'], actions['joints_moved']) == (better, 2)
+    told = f'etter than standing still on {better} of 2 joints'
+    page = (evaluated / 'report.html').read_text(encoding='utf-8')
+    assert told in page.split('</header>')[0] and told in summary(report)
+    assert ('verdict good' if better > 1 else 'verdict bad') in page
+
+
+def test_a_delay_that_cannot_be_told_is_not_stated(evaluated):
+    report = load_report(evaluated / 'report.json')      # random weights follow nothing
+    assert report['actions']['delay_s'] is None and report['actions']['delay_unknown']
+    told = f'could not be estimated: {report["actions"]["delay_unknown"]}'
+    page = (evaluated / 'report.html').read_text(encoding='utf-8')
+    assert told in summary(report) and told in page
+
+
+def test_the_axes_of_the_error_and_the_age_of_pictures_are_named(evaluated):
+    page = (evaluated / 'report.html').read_text(encoding='utf-8')
+    assert '>index in chunk</text>' in page and '% of the joint&#x27;s range</text>' in page
+    assert 'age of the picture when its chunk came' in page and 'look to chunk' not in page
+
+
+@pytest.mark.parametrize('value, text', [
+    (28.4123, '28.4'), (2841.3, '2841'), (0.05, '0.05'), (1.157e-9, 'below 0.0001'), (0.0, '0'),
+    (-1.5, '-1.5'), (0.00123, '0.00123'), (None, '–'), (120.0, '120')])
+def test_numbers_are_written_as_a_person_writes_them(value, text):
+    assert number(value) == text
+
+
+def test_replacing_an_older_report_is_told(bench, tmp_path, capsys):
+    arguments = [str(bench / 'waving'), '--robot', str(bench / 'bench.yaml'), '--tasks', 'none',
+                 '--output', str(tmp_path / 'out')]
+    assert main(arguments) == 0
+    assert 'replaced' not in capsys.readouterr().out
+    assert main(arguments) == 0
+    assert 'an older report was replaced' in capsys.readouterr().out
+
+
 def test_a_torn_recording_is_evaluated_as_far_as_it_goes_and_that_is_told(bench, tmp_path,
                                                                            capsys):
     file = storage_file(write_bag(tmp_path / 'torn', scene(seconds=1.5)))
@@ -135,7 +179,9 @@ def test_commands_under_another_name_are_pointed_out(bench, tmp_path, capsys):
     (['BAG', '--robot', 'PROFILE', '--remap', 'front'], 2, 'NAME:=/topic'),
     (['BAG', '--robot', 'PROFILE', '--remap', 'font/image:=/x'], 2, 'one of command, front/image'),
     (['BAG', '--robot', 'PROFILE', '--tasks', '/no/tasks.yaml'], 2, '/no/tasks.yaml'),
-    (['BAG', '--robot', 'widowx'], 1, 'lacks')])
+    (['BAG', '--robot', 'widowx'], 1, 'lacks'),
+    (['BAG'], 2, '--robot PROFILE: one of aloha'), ([], 2, 'oxygen eval BAG --robot PROFILE'),
+    (['--compare', 'a.json'], 2, 'takes two reports, before and after; 1 given')])
 def test_what_is_wrong_is_one_line_and_a_code(bench, tmp_path, monkeypatch, capsys, arguments,
                                               code, told):
     monkeypatch.chdir(tmp_path)
@@ -146,8 +192,7 @@ def test_what_is_wrong_is_one_line_and_a_code(bench, tmp_path, monkeypatch, caps
 
 
 def test_equal_reports_compare_as_equal(evaluated, capsys):
-    report = str(evaluated / 'report.json')
-    assert main(['--compare', report, report]) == 0
+    assert main(['--compare', str(evaluated), str(evaluated / 'report.json')]) == 0
     assert 'bit for bit' in capsys.readouterr().out
 
 
