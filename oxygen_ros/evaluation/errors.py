@@ -156,12 +156,12 @@ def _best_delay(actions: NDArray, states: NDArray, times_ns: NDArray, reference:
     best = int(errors.argmin())
     if errors[best] >= CLEARLY * errors.max():
         return 0.0, 'every delay fits about as well'
-    if errors[best] >= still[best]:
-        return 0.0, 'the actions are no nearer to the recording than standing still'
+    if errors[best] >= CLEARLY * still.min():
+        return 0.0, 'at none are the actions clearly nearer to the record than standing still'
     if best and errors[best] >= CLEARLY * errors[0]:
         return 0.0, 'no delay fits clearly better than none'
-    if best == len(DELAYS_S) - 1:
-        return 0.0, f'the longest that is tried, {DELAYS_S[-1]:g} s, fits best'
+    if best and errors[best] >= CLEARLY * errors[-1]:
+        return 0.0, f'the best lies too near the longest that is tried, {DELAYS_S[-1]:g} s'
     return float(DELAYS_S[best]), ''
 
 
