@@ -35,7 +35,7 @@ COMMANDS = {
     'ask': ('oxygen_ros.ros.ask_client', 'ask a running node about what its robot sees'),
     'tasks': ('oxygen_ros.ros.tasks_client', 'show and change the standing tasks of a node'),
     'subtask': ('oxygen_ros.ros.subtask_client', 'hold, replace or release the present subtask'),
-    'memory': ('oxygen_ros.tools.memory', 'look into the memory file of a node'),
+    'memory': ('oxygen_ros.tools.memory', 'look into the memory of a node'),
     'inspect': ('oxygen_ros.tools.inspect_checkpoint',
                 'say what a checkpoint is and what is missing to run it'),
     'record': ('oxygen_ros.ros.record', 'record what a node takes in and gives out'),

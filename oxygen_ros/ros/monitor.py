@@ -69,6 +69,7 @@ COMMAND_TYPES = {
     'geometry_msgs/msg/TwistStamped': TwistStamped,
 }
 SPIN_S = 0.05
+STATUS_S = 2.0             # the node's figures follow its first command within this
 ABSENT_S = 5.0             # discovery takes a second or two, on a busy machine more
 
 
@@ -118,13 +119,14 @@ class Monitor(Node):
         self._told = waiting
 
     def _waiting_for(self) -> str:
-        deadline = self.deadline
-        if self.arrivals_s or deadline is not None and any((
+        deadline, now_s = self.deadline, time.monotonic()
+        is_heard = self.arrivals_s and now_s - self.arrivals_s[0] > STATUS_S
+        if is_heard or deadline is not None and any((
                 deadline.fresh, deadline.carried, deadline.fallback, deadline.stopped)):
             return ''
         if self.engine is not None:
             return 'nothing moves yet'
-        is_late = time.monotonic() - self.start_s > ABSENT_S
+        is_late = now_s - self.start_s > ABSENT_S
         return (absence(self, self._node_name) if is_late else '') or 'the node does not speak yet'
 
     def summary_line(self) -> str:

@@ -60,7 +60,8 @@ ABOUT = ('It picks up cubes and puts them in the tray, one after another. Tell i
          'it has a\nminute for that before it goes on; or ask:\n'
          '    {oxygen} say "put the red cube in the tray"\n'
          '    {oxygen} ask "where is the red cube?"\n'
-         '    {oxygen} ask "what do you see?"')
+         '    {oxygen} ask "what do you see?"\n'
+         '    {oxygen} memory list')
 
 
 class DemoError(RuntimeError):

@@ -13,8 +13,9 @@
 # limitations under the License.
 
 """
-Look into the memory file of a node, also while the node runs.
+Look into the memory of a node: ask it while it runs, or read its file, also while it runs.
 
+    oxygen memory list
     oxygen memory list facts.db --text tray
     oxygen memory show facts.db 17
     oxygen memory export facts.db facts.csv
@@ -27,10 +28,13 @@ import argparse
 from collections.abc import Sequence
 from contextlib import closing
 import csv
+from dataclasses import asdict
 from datetime import datetime
+from importlib.util import find_spec
 import json
 from pathlib import Path
 import sqlite3
+import subprocess
 import sys
 
 from oxygen_ros.runtime.memory_file import COLUMNS
@@ -44,6 +48,7 @@ from oxygen_ros.types import MemoryFact
 
 EXIT_OK, EXIT_FAILED = 0, 1
 NO_LIMIT = -1
+NUM_ASKED = 5000         # facts of one answer of a node: about 1 MB
 FIELDS = ('fact_id', 'time', 'subject', 'relation', 'object', 'confidence', 'superseded',
           'frame_id', 'request_id', 'stamp_ns')
 
@@ -54,8 +59,12 @@ class CannotDo(RuntimeError):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; return the exit code."""
-    options = parser().parse_args(list(sys.argv[1:] if argv is None else argv))
+    argv = list(sys.argv[1:] if argv is None else argv)
+    split = argv.index('--ros-args') if '--ros-args' in argv else len(argv)
+    options = parser().parse_args(argv[:split])
     try:
+        if options.file is None:
+            return ask_node(options, argv[split:])
         with closing(open_existing(options.file)) as database:
             print(options.do(database, options))
     except (StoreError, CannotDo) as error:
@@ -75,13 +84,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """Return the parser; options.do(database, options) does the work and returns what to say."""
     top = argparse.ArgumentParser(
-        prog='oxygen memory', description='Look into the memory file of a node.',
+        prog='oxygen memory', description='Look into the memory of a node.',
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog='examples:\n  oxygen memory list facts.db --text tray --history --json facts.json\n'
+        epilog='examples:\n  oxygen memory list --text tray\n'
+               '  oxygen memory list facts.db --text tray --history --json facts.json\n'
                '  oxygen memory export facts.db facts.csv\n'
                '  oxygen memory clear facts.db --before 2026-01-31 --yes\n\n'
                'FILE is the one that the parameter memory_file of the node names; the node may '
-               'run meanwhile.')
+               'run meanwhile.\nWithout FILE, list and show ask the node that runs; behind '
+               '--ros-args its namespace:\n  oxygen memory list --ros-args -r __ns:=/left')
     verbs = top.add_subparsers(metavar='list | show | export | clear', required=True)
     for name, do, text in (('list', show_list, 'facts, newest first'),
                            ('show', show_one, 'one fact and what was known before and after'),
@@ -89,7 +100,13 @@ def parser() -> argparse.ArgumentParser:
                            ('clear', clear, 'delete facts')):
         verb = verbs.add_parser(name, help=text)
         verb.set_defaults(do=do)
-        verb.add_argument('file', type=Path, metavar='FILE', help='the SQLite file')
+        if name in ('list', 'show'):
+            verb.add_argument('file', type=Path, metavar='FILE', nargs='?',
+                              help='the SQLite file (default: ask the running node)')
+            verb.add_argument('--node', default='oxygen', metavar='NAME',
+                              help='name of the node, without FILE (default: oxygen)')
+        else:
+            verb.add_argument('file', type=Path, metavar='FILE', help='the SQLite file')
         if name == 'show':
             verb.add_argument('fact_id', type=int, metavar='ID', help='number of the fact')
             continue
@@ -107,7 +124,12 @@ def parser() -> argparse.ArgumentParser:
 
 def show_list(database: sqlite3.Connection, options: argparse.Namespace) -> str:
     """Return a line per fact."""
-    facts = select(database, filters(options, history=options.history), limit=options.limit)
+    return listing(select(database, filters(options, history=options.history),
+                          limit=options.limit), options)
+
+
+def listing(facts: Sequence[MemoryFact], options: argparse.Namespace) -> str:
+    """Return a line per fact; writes them down if that is wanted."""
     if options.json:
         write(options.json, facts)
     return '\n'.join(line(fact) for fact in facts) or 'no fact matches'
@@ -121,12 +143,41 @@ def show_one(database: sqlite3.Connection, options: argparse.Namespace) -> str:
         raise CannotDo(f'{options.file} has no fact {options.fact_id}; `oxygen memory list` shows '
                        'the numbers')
     fact = fact_of(row)
-    others = select(database, Filters(subject=fact.subject, relation=fact.relation),
-                    limit=NO_LIMIT)
+    return details(fact, select(database, Filters(subject=fact.subject, relation=fact.relation),
+                                limit=NO_LIMIT))
+
+
+def details(fact: MemoryFact, others: Sequence[MemoryFact]) -> str:
+    """Return every field of a fact; others: all about the same thing, newest first."""
     width = max(map(len, FIELDS))
     return '\n'.join([*(f'{name:<{width}}  {value}' for name, value in fields(fact).items()), '',
                       f'all about {fact.subject} | {fact.relation}, newest first:',
                       *(line(other) for other in others)])
+
+
+def ask_node(options: argparse.Namespace, ros_arguments: Sequence[str]) -> int:
+    """List or show what a running node remembers; returns the exit code."""
+    if find_spec('rclpy') is None:
+        raise ModuleNotFoundError('without FILE a running node is asked', name='rclpy')
+    wanted = Filters() if options.do is show_one else filters(options, history=options.history)
+    limit = NUM_ASKED if options.do is show_one or options.limit < 0 else options.limit
+    request = json.dumps({**asdict(wanted), 'limit': limit})
+    answer = subprocess.run(
+        [sys.executable, '-m', 'oxygen_ros.ros.recall_client', request, options.node,
+         *ros_arguments], stdout=subprocess.PIPE, text=True, check=False)
+    if answer.returncode:
+        return answer.returncode        # it has said why
+    facts = [MemoryFact(**values) for values in json.loads(answer.stdout)]
+    if options.do is show_list:
+        print(listing(facts, options))
+        return EXIT_OK
+    fact = next((fact for fact in facts if fact.fact_id == options.fact_id), None)
+    if fact is None:
+        raise CannotDo(f'fact {options.fact_id} is not among the newest {NUM_ASKED} of node '
+                       f'{options.node}; give its memory file, or see `oxygen memory list`')
+    print(details(fact, [other for other in facts if (other.subject, other.relation) == (
+        fact.subject, fact.relation)]))
+    return EXIT_OK
 
 
 def export(database: sqlite3.Connection, options: argparse.Namespace) -> str:

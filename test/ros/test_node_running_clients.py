@@ -113,6 +113,23 @@ def test_watch_says_at_once_that_nobody_is_there():
     assert 'no text was heard' in err
 
 
+def test_the_memory_of_the_running_node_is_listed_and_shown(running_node, heard, tmp_path):
+    wait_until(lambda: heard.messages['oxygen/memory'], timeout_s=START_S)
+    code, out, err = run('memory', 'list', '--history', '--limit', '3', '--json',
+                         str(tmp_path / 'facts.json'))
+    assert (code, err) == (0, '') and out.count(' | ') >= 2
+    newest = json.loads((tmp_path / 'facts.json').read_text())[0]
+    assert newest['fact_id'] == int(out.split()[0])
+    code, out, err = run('memory', 'show', str(newest['fact_id']))
+    assert (code, err) == (0, '') and newest['request_id'] in out and 'all about' in out
+
+
+def test_without_a_node_the_memory_is_not_there_in_one_line():
+    code, out, err = run('memory', 'list', '--ros-args', '-r', '__ns:=/left')
+    assert (code, out) == (1, '') and len(err.splitlines()) == 1
+    assert err.startswith('oxygen memory: no node oxygen in namespace /left on ROS domain')
+
+
 def test_tasks_are_shown_changed_and_reset(running_node):
     code, out, err = run('tasks', 'set', 'narrate', 'priority=9', 'trigger=on_change')
     assert (code, err) == (0, '') and 'priority: 9' in out and 'on_change' in out
