@@ -157,7 +157,7 @@ def _best_delay(actions: NDArray, states: NDArray, times_ns: NDArray, reference:
     if errors[best] >= CLEARLY * errors.max():
         return 0.0, 'every delay fits about as well'
     if errors[best] >= CLEARLY * still.min():
-        return 0.0, 'at none are the actions clearly nearer to the record than standing still'
+        return 0.0, 'at no delay are the actions clearly better than standing still'
     if best and errors[best] >= CLEARLY * errors[0]:
         return 0.0, 'no delay fits clearly better than none'
     if best and errors[best] >= CLEARLY * errors[-1]:

@@ -204,9 +204,9 @@ def _joints_text(report: dict[str, Any]) -> str:
     actions = report['actions']
     if not actions:
         return 'Nothing was recorded to compare with.'
-    return (f'Recorded are the {actions["reference"].replace("_", " ")}, {delay(actions)}: the '
-            f'time between a command and its effect. The robot did not follow this replay: every '
-            f'chunk starts from what was recorded.')
+    return (f'Recorded are the {actions["reference"].replace("_", " ")}, {delay(actions)}. A '
+            f'delay is the time between a command and its effect. The robot did not follow this '
+            f'replay: every chunk starts from what was recorded.')
 
 
 def _errors(report: dict[str, Any]) -> str:
@@ -265,8 +265,8 @@ def _times(report: dict[str, Any], replayed: Replayed) -> str:
 
 def _times_text(report: dict[str, Any]) -> str:
     texts = {'offline': 'Timing offline: the engine is taken to need no time, so that every run '
-                        'gives the same report. All the same a picture is not new when its chunk '
-                        'comes: it took time to be recorded, and waited for the next replan.',
+                        'gives the same report. All the same a picture can be old when its chunk '
+                        'comes: it took time to be recorded, or waited for the next replan.',
              'realtime': 'Timing realtime: as measured here, at the speed of the recording.',
              'simulated': 'Timing simulated: the engine takes what it took on the other machine.'}
     return texts[report['setting']['timing']]
