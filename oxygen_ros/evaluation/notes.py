@@ -17,6 +17,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -170,7 +171,9 @@ class Notes(Listener):
         self.session.set_instruction(text)
         if self.instructions and len(self.looks) == self._num_looks_before:
             self.instructions.pop()
-        if not self.instructions or self.instructions[-1].text != text:
+        if self.instructions and self.instructions[-1].text == text:   # the newest source counts
+            self.instructions[-1] = replace(self.instructions[-1], source=source)
+        else:
             self.instructions.append(Instruction(self._now_ns(), text, source))
             self._num_looks_before = len(self.looks)
 

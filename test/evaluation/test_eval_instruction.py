@@ -76,6 +76,15 @@ def test_a_given_instruction_stands_for_the_whole_recording(folder, twice, tmp_p
                     '"dance" after']
 
 
+def test_an_instruction_that_repeats_that_of_the_profile_is_a_recorded_one(folder, tmp_path):
+    bag = write_bag(tmp_path / 'bag', [replace(entry, time_ns=START_NS + S // 2,
+                                               message=instruction(0, 'wave').message)
+                                       if entry.topic == '/instruction' else entry
+                                       for entry in scene(seconds=0.7)])
+    assert evaluate(folder, bag, tmp_path / 'out')['instructions'] == [
+        {'at_s': 0.0, 'text': 'wave', 'source': 'recording'}]
+
+
 def test_a_recording_without_instruction_says_so_with_the_remedy(folder, tmp_path, capsys):
     bag = write_bag(tmp_path / 'bag', [replace(entry, topic='/task/text')
                                        if entry.topic == '/instruction' else entry
