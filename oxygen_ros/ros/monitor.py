@@ -17,10 +17,9 @@ An independent listener: shows what the node says and measures what it really se
 
     oxygen watch [--seconds N] [--json FILE] [--quiet] [--check] [--ros-args -r __ns:=/robot]
 
-Prints words as they stream, facts as they appear and, once commands come, one summary line a
-second. The command
-rate is measured here, from the messages that arrive, not taken from the node's own figures; so
-is whether every text arrives whole (--check: exit code 1 if one does not).
+Prints words as they stream, facts as they appear and, once something moves, one summary line a
+second. The command rate is measured here, from the messages that arrive, not taken from the node's
+own figures; so is whether every text arrives whole (--check: exit code 1 if one does not).
 """
 
 import argparse

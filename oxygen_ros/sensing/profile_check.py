@@ -108,10 +108,12 @@ class ProfileCheck:
             return Finding(name, OK, f'{self._verb} as {kind}')
         other = f'is of type {self._types[topic]}, not {kind}' if topic in self._types \
             else f'is not {self._verb}'
+        # Joint states and poses are mostly measured; they count where this robot is told in them.
+        kinds = {kind, *COMMANDS.values()} - ({JOINT_STATE, POSE} - {kind})
         inputs = set(self.topics)
-        alike = sorted(topic for topic, its in self._types.items()
-                       if its == kind and topic not in inputs)
-        return Finding(name, NOTE, f'{topic} {other}; of type {kind} there is: '
+        alike = sorted(f'{topic} ({its.rsplit("/", 1)[-1]})' for topic, its in self._types.items()
+                       if its in kinds and topic not in inputs)
+        return Finding(name, NOTE, f'{topic} {other}; of a command type there is: '
                        f'{", ".join(alike) or "none"}',
                        'correct command.topic and command.type, or remap the topic')
 

@@ -147,9 +147,10 @@ def test_a_source_that_stalls_once_is_slow_and_not_wrong(check):
 @pytest.mark.parametrize('types, level, words', (
     ({'/command': 'trajectory_msgs/msg/JointTrajectory'}, OK, 'published as'),
     ({'/command': 'std_msgs/msg/String'}, NOTE, 'is of type std_msgs/msg/String, not'),
-    ({'/arm/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory'}, NOTE,
-     '/command is not published; of type trajectory_msgs/msg/JointTrajectory there is: '
-     '/arm/joint_trajectory'),
+    ({'/arm/joint_trajectory': 'trajectory_msgs/msg/JointTrajectory',
+      '/arm/commands': 'std_msgs/msg/Float64MultiArray', '/other/joint_states': JOINT_STATE}, NOTE,
+     '/command is not published; of a command type there is: /arm/commands (Float64MultiArray), '
+     '/arm/joint_trajectory (JointTrajectory)'),
     ({}, NOTE, 'there is: none')))
 def test_a_command_topic_that_is_not_there_is_noted(types, level, words):
     finding = ProfileCheck(ROBOT, {**TYPES, **types}).command_finding()
