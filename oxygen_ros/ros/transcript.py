@@ -35,6 +35,8 @@ class Transcript:
     def add(self, request_id: str, task: str, text: str, *, final: bool) -> str:
         """Take a piece; return what to write now."""
         text = text.replace('\n', ' ')
+        if not text and not (final and (request_id == self._live or request_id in self._texts)):
+            return ''        # a text that ends without a word, as at a reset, leaves no trace
         shown = ''
         if self._live is None:
             self._live, self._live_task = request_id, task

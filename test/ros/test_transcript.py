@@ -56,5 +56,13 @@ def test_a_text_that_ends_right_after_another_line_leaves_no_empty_one():
     assert shown.splitlines() == ['narrate    one', 'summary', 'memory     two']
 
 
+def test_a_text_without_a_word_leaves_no_line():
+    transcript = Transcript()
+    assert transcript.add('a', 'narrate', '', final=True) == ''
+    assert transcript.add('b', 'narrate', ' one', final=False) == 'narrate    one'
+    assert transcript.add('c', 'memory', '', final=True) == ''
+    assert transcript.add('b', 'narrate', '', final=True) == '\n'
+
+
 def test_a_line_break_of_the_model_does_not_break_the_line():
     assert Transcript().add('a', 'memory', ' x\ny', final=True) == 'memory     x y\n'
