@@ -37,7 +37,7 @@ from oxygen_ros.msg import MemoryFact
 from oxygen_ros.ros import qos
 
 NUM_KILLS = int(os.environ.get('OXYGEN_KILLS', '3'))
-NUM_FACTS = 3             # heard before each kill
+NUM_FACTS = 1             # heard before each kill; a fact that stays as it is comes once
 TASKS = """
 memory:
   prompt: "\\nMemory: "
