@@ -76,12 +76,10 @@ def _head(report: dict[str, Any]) -> str:
     setting, recording = report['setting'], report['recording']
     actions, source = report['actions'], origin(report['instructions'])
     judged = ''
-    if actions and actions['joints_moved']:
-        is_good = actions['joints_better_than_still'] > actions['joints_moved'] / 2
-        judged = (f'<p class="verdict {"good" if is_good else "bad"}">'
-                  f'{escape(verdict(actions).capitalize())}</p>')
-    elif actions:
-        judged = f'<p class="verdict">{escape(verdict(actions).capitalize())}</p>'
+    if actions:
+        better, moved = actions['joints_better_than_still'], actions['joints_moved']
+        kind = '' if not moved else ' good' if better > moved / 2 else ' bad'
+        judged = f'<p class="verdict{kind}">{escape(verdict(actions).capitalize())}</p>'
     return (f'<header><p class="over">Replay of a recording</p>'
             f'<h1>{escape(report["source"]["bag"])}</h1><p>{recording["seconds"]:.1f} s on robot '
             f'<b>{escape(setting["robot"])}</b> with <b>{escape(setting["checkpoint"])}</b>, '
