@@ -23,7 +23,6 @@ import time
 from rclpy.action import ActionServer
 from rclpy.action import CancelResponse
 from rclpy.action import GoalResponse
-from rclpy.callback_groups import ReentrantCallbackGroup
 
 from oxygen_ros.action import Ask
 from oxygen_ros.ros import qos
@@ -72,7 +71,7 @@ class AskServer:
             goal_callback=lambda request: GoalResponse.ACCEPT,
             cancel_callback=faults.guard('ask cancel', self._on_cancel),
             handle_accepted_callback=faults.guard('ask start', self._on_accepted),
-            callback_group=ReentrantCallbackGroup(), feedback_pub_qos_profile=qos.stream(),
+            feedback_pub_qos_profile=qos.stream(),
             goal_service_qos_profile=qos.service(), result_service_qos_profile=qos.service(),
             cancel_service_qos_profile=qos.service())
 

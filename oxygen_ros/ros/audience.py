@@ -20,10 +20,11 @@ import time
 
 from lifecycle_msgs.srv import GetState
 from rclpy.client import Client
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.task import Future
+
+from oxygen_ros.ros.executor import make_executor
 
 POLL_S, ANSWER_S = 0.05, 0.2
 WAIT_HELP = ('wait this long for a listener, and for one that is not active; one that is loading '
@@ -55,7 +56,7 @@ class Audience:
 
         Gives up when nothing has changed for timeout_s, but not on a node that is on its way.
         """
-        executor = SingleThreadedExecutor()
+        executor = make_executor()
         executor.add_node(self._asker)
         missing, since_s = '', time.monotonic()
         try:

@@ -35,7 +35,7 @@ import time
 from rcl_interfaces.msg import ParameterDescriptor
 from rcl_interfaces.msg import SetParametersResult
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
@@ -62,6 +62,7 @@ from oxygen_ros.ros.audience import WAIT_HELP
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.ros.messages import message_class
 
 _complain = partial(command.complain, 'play', code=command.EXIT_FAILED)
@@ -200,7 +201,7 @@ def _run(bag: Bag, robot: RobotProfile, topics: BagTopics, options: argparse.Nam
     except Exception as error:
         return _complain(start_failure(error))
     player = BagPlayer(robot, topics, bag.types, rate=options.rate, restamp=options.restamp)
-    executor = SingleThreadedExecutor()
+    executor = make_executor()
     executor.add_node(player)
     spinning = threading.Thread(target=_spin, args=(executor, stopping), daemon=True)
     spinning.start()
@@ -228,7 +229,7 @@ def _run(bag: Bag, robot: RobotProfile, topics: BagTopics, options: argparse.Nam
     return _complain(failure) if failure else 0
 
 
-def _spin(executor: SingleThreadedExecutor, stopping: threading.Event) -> None:
+def _spin(executor: Executor, stopping: threading.Event) -> None:
     while not stopping.is_set():
         executor.spin_once(timeout_sec=0.1)
 

@@ -18,6 +18,7 @@ import os
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 
+from oxygen_ros.ros.executor import aside
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.services import NOT_CONFIGURED
 from oxygen_ros.runtime.session import SessionError
@@ -26,7 +27,7 @@ from oxygen_ros.srv import LoadCheckpoint
 
 class CheckpointService:
     """
-    Serves ~/load_checkpoint; the call occupies one thread of the executor until it is answered.
+    Serves ~/load_checkpoint.
 
     on_loaded gets the parameters to keep, so that a later configure loads the same.
     """
@@ -36,8 +37,8 @@ class CheckpointService:
         self._faults = faults
         self._on_loaded = on_loaded
         self._logger = node.get_logger()
-        # On its own: stop, questions and status are served meanwhile.
-        node.create_service(LoadCheckpoint, '~/load_checkpoint', self._load,
+        # Stop, questions and status are served meanwhile.
+        node.create_service(LoadCheckpoint, '~/load_checkpoint', aside(self._load),
                             callback_group=MutuallyExclusiveCallbackGroup())
 
     def attach(self, session) -> None:

@@ -21,7 +21,6 @@ import time
 
 import rclpy
 from rclpy.action import ActionClient
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from oxygen_ros.ros.absence import absence
@@ -30,6 +29,7 @@ from oxygen_ros.ros.command import EXIT_FAILED
 from oxygen_ros.ros.command import EXIT_USAGE
 from oxygen_ros.ros.command import first_line
 from oxygen_ros.ros.command import start_ros
+from oxygen_ros.ros.executor import make_executor
 
 FIND_S = 10.0        # discovery takes a second or two, on a busy machine more
 ANSWER_S = 10.0
@@ -52,7 +52,7 @@ class Client(Node):
                          start_parameter_services=False)
         self.target = target
         self._stopping = stopping
-        self._executor = SingleThreadedExecutor()
+        self._executor = make_executor()
         self._executor.add_node(self)
 
     def spin(self, condition: Callable[[], object], *, timeout_s: float = float('inf'),

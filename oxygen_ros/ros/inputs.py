@@ -18,7 +18,6 @@ from collections.abc import Callable
 import time
 
 from geometry_msgs.msg import PoseStamped
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import CompressedImage
 from sensor_msgs.msg import Image
@@ -39,7 +38,7 @@ SILENT_AFTER_S = 3.0             # a source that never came is complained about 
 
 class Inputs:
     """
-    The node's subscriptions. All callbacks run one at a time, in one callback group.
+    The node's subscriptions. All callbacks run one at a time, in the executor's thread.
 
     The intake checks and converts what comes and pairs it into observations for the session.
     Nothing here waits for the engine.
@@ -58,7 +57,6 @@ class Inputs:
         self._instruction: str | None = None    # not passed on yet, for want of a session
         self.sources = self._intake.sources
         self._subscriptions = []
-        self._group = MutuallyExclusiveCallbackGroup()
         for camera in robot.cameras:
             self._subscribe_camera(camera)
         if robot.pose_topic:
@@ -106,7 +104,6 @@ class Inputs:
         resolved = self._node.resolve_topic_name(topic)
         self._subscriptions.append(self._node.create_subscription(
             kind, topic, self._faults.guard(f'callback of {resolved}', callback), profile,
-            callback_group=self._group,
             event_callbacks=qos.subscription_events(resolved, self._faults),
             qos_overriding_options=QoSOverridingOptions.with_default_policies()))
         return Source(topic=resolved, required=required)

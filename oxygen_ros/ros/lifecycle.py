@@ -15,15 +15,10 @@
 """Makes rclpy's lifecycle services safe: a wrong request is an answer, not the end of the node."""
 
 from lifecycle_msgs.srv import ChangeState
-from lifecycle_msgs.srv import GetAvailableStates
-from lifecycle_msgs.srv import GetAvailableTransitions
-from lifecycle_msgs.srv import GetState
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.callback_groups import ReentrantCallbackGroup
 
+from oxygen_ros.ros.executor import aside
 from oxygen_ros.ros.faults import Faults
-
-_QUERIES = (GetState, GetAvailableStates, GetAvailableTransitions)
 
 
 def harden(node, *, faults: Faults) -> None:
@@ -32,19 +27,13 @@ def harden(node, *, faults: Faults) -> None:
 
     Up to Humble an impossible transition raises out of the service callback and ends the process.
     And the queries share a callback group with change_state, so nobody can ask for the state
-    while a checkpoint loads: each gets its own.
+    while a checkpoint loads: change_state gets its own, and its thread.
     """
     for service in node.services:
         if service.srv_type is ChangeState:
-            service.callback = _answering(service.callback, faults)
-            _move(service, MutuallyExclusiveCallbackGroup())
-        elif service.srv_type in _QUERIES:
-            _move(service, ReentrantCallbackGroup())
-
-
-def _move(service, group) -> None:
-    service.callback_group = group
-    group.add_entity(service)
+            service.callback = aside(_answering(service.callback, faults))
+            service.callback_group = MutuallyExclusiveCallbackGroup()
+            service.callback_group.add_entity(service)
 
 
 def _answering(callback, faults: Faults):

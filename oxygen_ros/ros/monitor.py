@@ -32,7 +32,6 @@ from geometry_msgs.msg import PoseStamped
 from geometry_msgs.msg import TwistStamped
 import numpy as np
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos import ReliabilityPolicy
@@ -57,6 +56,7 @@ from oxygen_ros.ros.command import first_line
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_ros
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.ros.stream_check import StreamCheck
 from oxygen_ros.ros.transcript import Transcript
 
@@ -273,7 +273,7 @@ def parse(argv: list[str]) -> tuple[argparse.Namespace, list[str]]:
 
 def watch(monitor: Monitor, stopping: threading.Event, seconds: float) -> None:
     """Spin, with one summary line a second."""
-    executor = SingleThreadedExecutor()
+    executor = make_executor()
     executor.add_node(monitor)
     next_line_s = monitor.start_s + 1.0
     while not stopping.is_set():

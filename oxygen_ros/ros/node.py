@@ -20,7 +20,6 @@ import sys
 import threading
 
 import rclpy
-from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 
 from oxygen_ros.config import ConfigError
@@ -33,11 +32,11 @@ from oxygen_ros.ros.command import first_line
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_ros
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.ros.oxygen_node import OxygenNode
 
 # Fixed, because the default is the number of cores and one thread cannot both load a checkpoint
 # and answer a service.
-NUM_EXECUTOR_THREADS = 4
 SPIN_S = 0.1
 
 
@@ -76,7 +75,7 @@ def run(options: argparse.Namespace, stopping: threading.Event) -> int:
     except Exception as error:
         return complain('node', f'cannot join the ROS domain: {first_line(error)}; choose a free '
                         f'ROS_DOMAIN_ID from 0 to 101', EXIT_FAILED)
-    executor = MultiThreadedExecutor(num_threads=NUM_EXECUTOR_THREADS)
+    executor = make_executor()
     executor.add_node(node)
     json_file = node.parameters.get('json_file')
     failed = threading.Event()

@@ -18,12 +18,13 @@ from collections.abc import Sequence
 import time
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.node import Node
 
 from oxygen_ros.config import RobotProfile
 from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import start_failure
+from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.ros.messages import message_class
 from oxygen_ros.sensing.findings import Finding
 from oxygen_ros.sensing.findings import NOTE
@@ -43,7 +44,7 @@ def findings_of_topics(robot: RobotProfile, *, seconds: float, namespace: str = 
     except Exception as error:
         context.try_shutdown()
         raise RuntimeError(start_failure(error)) from error
-    executor = SingleThreadedExecutor(context=context)
+    executor = make_executor(context)
     executor.add_node(node)
     try:
         return _listen(node, executor, robot, namespace, seconds)
@@ -53,7 +54,7 @@ def findings_of_topics(robot: RobotProfile, *, seconds: float, namespace: str = 
         context.try_shutdown()
 
 
-def _listen(node: Node, executor: SingleThreadedExecutor, robot: RobotProfile, namespace: str,
+def _listen(node: Node, executor: Executor, robot: RobotProfile, namespace: str,
             seconds: float) -> list[Finding]:
     check = _discover(node, executor, robot, namespace)
     clock = node.get_clock()
@@ -70,7 +71,7 @@ def _listen(node: Node, executor: SingleThreadedExecutor, robot: RobotProfile, n
     return found
 
 
-def _discover(node: Node, executor: SingleThreadedExecutor, robot: RobotProfile,
+def _discover(node: Node, executor: Executor, robot: RobotProfile,
               namespace: str) -> ProfileCheck:
     """Wait until every topic is there, or for DISCOVERY_S."""
     end_s = time.monotonic() + DISCOVERY_S

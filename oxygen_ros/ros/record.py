@@ -34,7 +34,6 @@ import threading
 import time
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.node import NodeNameNonExistentError
 from rclpy.signals import SignalHandlerOptions
@@ -49,6 +48,7 @@ from oxygen_ros.ros.absence import absence
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.ros.messages import message_class
 
 _complain = partial(command.complain, 'record', code=command.EXIT_FAILED)
@@ -85,7 +85,7 @@ class Recorder(Node):
 
     def run(self, stopping: threading.Event, *, seconds: float = 0.0) -> None:
         """Record until `stopping` is set or for a time, 0: without end."""
-        executor = SingleThreadedExecutor()
+        executor = make_executor()
         executor.add_node(self)
         start_s, next_look_s, had_instruction = time.monotonic(), 0.0, False
         warn_s = start_s + ABSENT_S

@@ -27,7 +27,6 @@ import time
 
 import rclpy
 from rclpy.duration import Duration
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
@@ -38,6 +37,7 @@ from oxygen_ros.ros import qos
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.executor import make_executor
 
 complain = partial(command.complain, 'say', code=command.EXIT_FAILED)
 
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def say(node: Node, text: str, stopping: threading.Event, *, json_file: str = '') -> int:
     """Publish when somebody listens; return the exit code."""
     publisher = node.create_publisher(String, 'instruction', qos.status())
-    executor = SingleThreadedExecutor()
+    executor = make_executor()
     executor.add_node(node)
     end_s = time.monotonic() + FIND_S
     while not publisher.get_subscription_count():

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from std_srvs.srv import Trigger
 
+from oxygen_ros.ros.executor import aside
 from oxygen_ros.ros.faults import Faults
 from oxygen_ros.ros.streams import fact_message
 from oxygen_ros.runtime.subtask import SubtaskError
@@ -36,15 +37,13 @@ class Services:
         self._session = None
         self._faults = faults
         self._on_reset = on_reset
-        group = MutuallyExclusiveCallbackGroup()
         # A stop must not wait behind a slow recall.
-        stop_group = MutuallyExclusiveCallbackGroup()
-        node.create_service(Recall, '~/recall', self._recall, callback_group=group)
-        node.create_service(SetSubtask, '~/set_subtask', self._set_subtask, callback_group=group)
-        for name, action, its_group in (
-                ('~/stop', self._stop, stop_group), ('~/resume', self._resume, stop_group),
-                ('~/reset', self._reset, group)):
-            node.create_service(Trigger, name, self._trigger(action), callback_group=its_group)
+        node.create_service(Recall, '~/recall', aside(self._recall),
+                            callback_group=MutuallyExclusiveCallbackGroup())
+        node.create_service(SetSubtask, '~/set_subtask', self._set_subtask)
+        for name, action in (('~/stop', self._stop), ('~/resume', self._resume),
+                             ('~/reset', self._reset)):
+            node.create_service(Trigger, name, self._trigger(action))
 
     def attach(self, session) -> None:
         """Serve this session from now on; None: answer that there is none."""

@@ -34,7 +34,6 @@ import time
 
 import numpy as np
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 from rclpy.qos import QoSProfile
@@ -55,6 +54,7 @@ from oxygen_ros.ros import command
 from oxygen_ros.ros.command import parse_before_ros
 from oxygen_ros.ros.command import start_failure
 from oxygen_ros.ros.command import stop_on_signals
+from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.ros.sim_tour import Tour
 from oxygen_ros.ros.sim_trials import RealTimeTrials
 from oxygen_ros.sim import CAMERAS
@@ -323,7 +323,7 @@ def make_table(robot: RobotProfile, options: argparse.Namespace) -> TableTop:
 
 def run(node: SimNode, stopping: threading.Event, seconds: float) -> dict:
     """Step on a grid of absolute time and serve callbacks in between; return the figures."""
-    executor = SingleThreadedExecutor()
+    executor = make_executor()
     executor.add_node(node)
     start_s, start_cpu_s = time.monotonic(), time.process_time()
     next_step_s, num_late = start_s, 0

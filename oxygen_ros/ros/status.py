@@ -18,7 +18,6 @@ from collections.abc import Callable
 import dataclasses
 
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock
 from rclpy.clock import ClockType
 
@@ -51,7 +50,6 @@ class StatusPublisher:
             DiagnosticArray, '/diagnostics', qos.stream(depth=10))
         self._timer = node.create_timer(
             PERIOD_S, faults.guard('status timer', self.publish),
-            callback_group=MutuallyExclusiveCallbackGroup(),
             clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def attach(self, session) -> None:

@@ -23,7 +23,6 @@ from collections.abc import Callable
 import threading
 import time
 
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.node import NodeNameNonExistentError
 from rclpy.qos import QoSProfile
@@ -33,6 +32,7 @@ from rclpy.subscription import Subscription
 from std_srvs.srv import Trigger
 
 from oxygen_ros.ros import qos
+from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.ros.messages import message_class
 from oxygen_ros.view import Channel
 from oxygen_ros.view import channel_of
@@ -70,7 +70,7 @@ class ViewNode(Node):
     def run(self, stopping: threading.Event, is_watched: Callable[[], bool], *,
             seconds: float = 0.0) -> None:
         """Listen until `stopping` is set or for a time, 0: without end."""
-        executor = SingleThreadedExecutor()
+        executor = make_executor()
         executor.add_node(self)
         start_s, next_look_s, watched = time.monotonic(), 0.0, False
         while not stopping.is_set():

@@ -14,16 +14,20 @@
 
 """Where everything an engine sends goes: controller, memory, figures, then the listener."""
 
+from collections.abc import Sequence
 import logging
+import time
 from typing import Callable
 
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import RobotProfile
+from oxygen_ros.config import StandingTask
 from oxygen_ros.policy.controller import Controller
 from oxygen_ros.runtime.delay import DelayMeter
 from oxygen_ros.runtime.destinations import Destinations
 from oxygen_ros.runtime.memory import MemoryStore
 from oxygen_ros.runtime.metrics import Metrics
+from oxygen_ros.runtime.playout import Playout
 from oxygen_ros.runtime.protocol import EngineState
 from oxygen_ros.runtime.protocol import EngineStatus
 from oxygen_ros.runtime.subtask import SubtaskControl
@@ -50,9 +54,10 @@ class Listener:
     """
     Receives what a session produces; override what is of interest.
 
-    Called from a thread of its own, one call at a time in the order of events. A call that takes
-    its time delays the calls after it, never the robot. An exception is logged and counted.
-    An inline session calls from the thread that drives it instead.
+    Called from a thread of its own, one call at a time in the order of events; only the pieces of
+    a text with a target rate come later, in their rhythm. A call that takes its time delays the
+    calls after it, never the robot. An exception is logged and counted. An inline session calls
+    from the thread that drives it instead, at once.
     """
 
     def on_chunk(self, chunk: ActionChunk) -> None:
@@ -91,6 +96,7 @@ class Outputs:
         self.status = EngineStatus(EngineState.STOPPED)
         self._teller = Teller()
         self._tell = self._teller.tell
+        self._playout = Playout()
         self.subtasks = SubtaskControl(lambda subtask: self._tell(listener.on_subtask, subtask))
         self.destinations = Destinations(
             self.subtasks, on_fact=self._remember, on_malformed=self._malformed,
@@ -107,6 +113,12 @@ class Outputs:
     def end(self) -> None:
         """Tell the listener the rest."""
         self._teller.close()
+
+    def set_tasks(self, tasks: Sequence[StandingTask]) -> None:
+        """Take what becomes of the texts of standing tasks."""
+        self.destinations.set_tasks(tasks)
+        self._playout.set_rates({task.name: task.target_tokens_per_s for task in tasks
+                                 if task.target_tokens_per_s})
 
     def plan_in_force(self, control: ControlConfig, robot: RobotProfile) -> tuple[int, float]:
         """
@@ -136,7 +148,9 @@ class Outputs:
     def delta(self, delta: TokenDelta) -> None:
         """Count a piece of text, pass it on and read it for the destinations of its task."""
         self.metrics.delta(delta)
-        self._tell(self._listener.on_delta, delta)
+        at_s = self._playout.release_s(delta.request_id, delta.task, delta.num_tokens,
+                                      final=delta.final, now_s=time.monotonic())
+        self._tell(self._listener.on_delta, delta, at_s=at_s)
         self.destinations.push(delta)
 
     def report(self, report: CycleReport) -> None:

@@ -19,6 +19,7 @@ import threading
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oxygen_ros.config import ControlConfig
 from oxygen_ros.config import EngineConfig
@@ -31,6 +32,8 @@ from oxygen_ros.runtime.session import Session
 _CAMERA_HZ = 30.0
 _SATURATING_HZ = 500.0
 
+Pictures = dict[str, NDArray[np.uint8]]
+
 
 class Rehearsal:
     """
@@ -38,19 +41,23 @@ class Rehearsal:
 
     host: 'process' as on a robot, or 'inline': the engine in a thread of this process, where it
     shares the interpreter with the tick. replan_hz: by default more than any machine gives, so
-    that the engine never rests.
+    that the engine never rests. pictures: shown by turns, each [height, width, 3] by camera slot;
+    noise by default. state: of the joints, all 0 by default.
     """
 
     def __init__(self, *, checkpoint: str, host: str, rate_hz: float,
                  replan_hz: float = _SATURATING_HZ, tasks: Sequence[StandingTask] = (),
-                 listener: Listener | None = None):
-        robot = load_robot('so101')
+                 listener: Listener | None = None, robot: str = 'so101',
+                 pictures: Sequence[Pictures] = (), state: Sequence[float] = ()):
+        robot = load_robot(robot)
         self.session = Session(
             robot, ControlConfig(),
             EngineConfig(checkpoint=checkpoint,
                          scheduler=SchedulerConfig(replan_hz=replan_hz)),
             tasks, listener=listener, node_clock_ns=time.monotonic_ns, host=host)
         self._robot = robot
+        self._pictures = pictures or _noise(robot.camera_slots)
+        self._state = np.array(state or [0.0] * len(robot.joints))
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=work, daemon=True)
                          for work in (self._sense, self._look)]
@@ -75,16 +82,20 @@ class Rehearsal:
         """Report the joints, and that the cameras live."""
         while not self._stopping.wait(self._period_s):
             now_ns = time.monotonic_ns()
-            self.session.measured(np.zeros(len(self._robot.joints)), now_ns)
+            self.session.measured(self._state, now_ns)
             for slot in self._robot.camera_slots:
                 self.session.seen(slot, now_ns)
 
     def _look(self) -> None:
         """Hand pictures over; with an inline engine this runs it."""
-        rng = np.random.default_rng(0)
-        pictures = [{slot: rng.integers(0, 256, (224, 224, 3), dtype=np.uint8)
-                     for slot in self._robot.camera_slots} for _ in range(4)]
-        state, count = np.zeros(len(self._robot.joints), np.float32), 0
+        count = 0
         while not self._stopping.wait(1.0 / _CAMERA_HZ):
-            self.session.observe(pictures[count % 4], state, time.monotonic_ns())
+            self.session.observe(self._pictures[count % len(self._pictures)],
+                                 self._state.astype(np.float32), time.monotonic_ns())
             count += 1
+
+
+def _noise(slots: Sequence[str]) -> list[Pictures]:
+    rng = np.random.default_rng(0)
+    return [{slot: rng.integers(0, 256, (224, 224, 3), dtype=np.uint8) for slot in slots}
+            for _ in range(4)]

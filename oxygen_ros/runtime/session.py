@@ -382,7 +382,7 @@ class Session:
         return self.snapshot().summary()
 
     def _start_tasks(self) -> None:
-        self.destinations.set_tasks(self.tasks)
+        self._outputs.set_tasks(self.tasks)
         self._host.set_tasks(self.tasks)
 
     def _forget(self) -> None:

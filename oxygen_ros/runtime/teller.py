@@ -14,28 +14,35 @@
 
 """Calls the listener from a thread of its own, so that it may take its time."""
 
+import heapq
+import itertools
 import logging
 import queue
 import threading
+import time
 from typing import Any
 from typing import Callable
 
 logger = logging.getLogger(__name__)
 
 Call = tuple[Callable[[Any], None], Any]
+TimedCall = tuple[float, int, Callable[[Any], None], Any]   # when; a number for the order
 
 
 class Teller:
     """
     Makes calls in order, one at a time; an exception of one is logged and counted.
 
-    While it runs, `tell` never waits: a subscriber that blocks delays what is published, not
-    the chunks on their way to the controller. Before `start` and after `close` calls are made
-    at once on the caller's thread.
+    A call may be for later; those after it do not wait for it. While it runs, `tell`
+    never waits: a subscriber that blocks delays what is published, not the chunks on their way
+    to the controller. Before `start` and after `close` calls are made at once on the caller's
+    thread.
     """
 
     def __init__(self):
-        self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[TimedCall | None] = queue.SimpleQueue()
+        self._later: list[TimedCall] = []      # a heap
+        self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
         self.num_errors = 0
 
@@ -44,15 +51,15 @@ class Teller:
         self._thread = threading.Thread(target=self._run, name='oxygen_listener', daemon=True)
         self._thread.start()
 
-    def tell(self, method: Callable[[Any], None], argument: Any) -> None:
-        """Have method(argument) called."""
+    def tell(self, method: Callable[[Any], None], argument: Any, *, at_s: float = 0.0) -> None:
+        """Have method(argument) called, at a steady time if there is a thread."""
         if self._thread is None:
             self._call(method, argument)
         else:
-            self._calls.put((method, argument))
+            self._calls.put((at_s, next(self._numbers), method, argument))
 
     def close(self, *, timeout_s: float = 1.0) -> None:
-        """Make the calls that wait, as far as the listener allows within timeout_s."""
+        """Make all calls that wait, as far as the listener allows within timeout_s."""
         thread, self._thread = self._thread, None
         if thread is None:
             return
@@ -63,10 +70,26 @@ class Teller:
                 logger.warning('the listener is stuck; what it was not told yet is lost')
 
     def _run(self) -> None:
-        call = self._calls.get()
-        while call is not None:
+        while (call := self._next()) is not None:
             self._call(*call)
-            call = self._calls.get()
+
+    def _next(self) -> Call | None:
+        """Wait for the next call that is due; None at the end."""
+        while True:
+            wait_s = max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
+            try:
+                call = self._calls.get(timeout=wait_s)
+            except queue.Empty:
+                return heapq.heappop(self._later)[2:]
+            if call is None:
+                break
+            if not call[0]:
+                return call[2:]
+            heapq.heappush(self._later, call)
+        if not self._later:
+            return None
+        self._calls.put(None)      # here again when this one is made
+        return heapq.heappop(self._later)[2:]
 
     def _call(self, method: Callable[[Any], None], argument: Any) -> None:
         try:

@@ -15,7 +15,7 @@
 """
 What language costs the control tick, and how steady its rhythm is: one run, side by side.
 
-    oxygen bench words --seconds 60 --json words.json
+    oxygen bench words --seconds 60 --checkpoint builtin:tabletop --robot table_top
 
 The same session runs by turns with the standing tasks and two open questions, and without any
 text. Shown for both: lateness of the tick, replans, time from a look to its chunk, encodes per
@@ -51,6 +51,7 @@ NUM_QUESTIONS = 2            # kept open while language is on
 QUESTION_TOKENS = 32
 SETTLE_S = 1.0               # after each turn, not counted
 WITH, WITHOUT = 'with language', 'without'
+TABLE_ROBOT = 'table_top'
 MIN_GAPS = 20                # of a stream, to say anything about its rhythm
 
 
@@ -156,6 +157,9 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument('--rate', type=float, default=50.0, help='ticks per second (default 50)')
     result.add_argument('--replan-hz', type=float, default=10.0, help='looks per second')
     result.add_argument('--checkpoint', default='builtin:tiny', help='model (default tiny)')
+    result.add_argument('--robot', default='so101', metavar='PROFILE',
+                        help='profile (default so101); with table_top the pictures are of the '
+                        'simulated table, else noise')
     result.add_argument('--tasks', default='', metavar='FILE',
                         help='default: those that are shipped for the checkpoint')
     result.add_argument('--json', type=Path, metavar='FILE', help='write the figures to FILE')
@@ -167,7 +171,9 @@ def measure(arguments: argparse.Namespace) -> dict:
     tasks = choose_tasks(arguments.tasks, arguments.checkpoint)
     recorder = Recorder()
     rehearsal = Rehearsal(checkpoint=arguments.checkpoint, host='process', rate_hz=arguments.rate,
-                          replan_hz=arguments.replan_hz, tasks=tasks, listener=recorder)
+                          replan_hz=arguments.replan_hz, tasks=tasks, listener=recorder,
+                          robot=arguments.robot,
+                          **(table_pictures() if arguments.robot == TABLE_ROBOT else {}))
     rehearsal.start()
 
     def tick(index: int, late_ns: int) -> None:
@@ -186,11 +192,24 @@ def measure(arguments: argparse.Namespace) -> dict:
         ticker.stop()
         rehearsal.stop()
     return {
-        'checkpoint': arguments.checkpoint, 'rate_hz': arguments.rate,
+        'checkpoint': arguments.checkpoint, 'robot': arguments.robot, 'rate_hz': arguments.rate,
         'replan_hz': arguments.replan_hz, 'cpus': os.cpu_count(), 'machine': platform.platform(),
         'realtime_priority': ticker.is_realtime,
         'turns': {turn: _turn(recorder, turn, turns.sums[turn]) for turn in (WITH, WITHOUT)},
         'streams': {task: _rhythm(gaps) for task, gaps in sorted(recorder.gaps_ms.items())}}
+
+
+def table_pictures() -> dict:
+    """Return what the simulated robot sees and measures at the start of four episodes."""
+    from oxygen_ros.sim import CAMERAS  # MuJoCo is loaded only here
+    from oxygen_ros.sim import TableTop
+    table, pictures = TableTop(), []
+    for seed in range(4):
+        table.reset(seed=seed)
+        pictures.append({camera.slot: table.render(camera.slot) for camera in CAMERAS})
+    state = table.joint_positions.tolist()
+    table.close()
+    return {'pictures': pictures, 'state': state}
 
 
 def table(figures: dict) -> str:

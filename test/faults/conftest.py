@@ -24,10 +24,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / 'ros'))   # ros_helpers
 import pytest
 import rclpy
 from rclpy.exceptions import InvalidHandle
-from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from ros_domain import draw_domain
+
+from oxygen_ros.ros.executor import make_executor
 
 
 @pytest.fixture(scope='module')
@@ -54,7 +55,7 @@ def make_node(ros_env):
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=int(ros_env['ROS_DOMAIN_ID']),
                signal_handler_options=SignalHandlerOptions.NO)
-    executor = MultiThreadedExecutor(num_threads=2, context=context)
+    executor = make_executor(context)
     stopping, nodes = threading.Event(), []
 
     def spin():

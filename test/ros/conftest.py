@@ -28,7 +28,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 import pytest
 import rclpy
 from rclpy.exceptions import InvalidHandle
-from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
@@ -48,13 +47,14 @@ from oxygen_ros.msg import EngineStatus
 from oxygen_ros.msg import MemoryFact
 from oxygen_ros.msg import TokenDelta
 from oxygen_ros.ros import qos
+from oxygen_ros.ros.executor import make_executor
 
 
 @pytest.fixture(scope='session')
 def executor():
     """Spin every node of this process in the background."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    executor = MultiThreadedExecutor(num_threads=2)
+    executor = make_executor()
     stopping = threading.Event()
 
     def spin():

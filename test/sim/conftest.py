@@ -24,11 +24,11 @@ import time
 
 import pytest
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from ros_domain import draw_domain
 
+from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.sim import TableTop
 
 
@@ -70,7 +70,7 @@ class Listener:
         self.context.try_shutdown()
 
     def _spin(self):
-        executor = SingleThreadedExecutor(context=self.context)
+        executor = make_executor(context=self.context)
         executor.add_node(self.node)
         while not self._stopping.is_set():
             executor.spin_once(timeout_sec=0.1)
