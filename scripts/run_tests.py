@@ -17,11 +17,13 @@ Run all tests in two halves at the same time: python scripts/run_tests.py [PYTES
 
 The first half watches real nodes on the wire; it mostly waits, and needs its share of the machine
 in time. The second half mostly computes and gives way; its output is shown when both are done.
-What failed beside the other half runs once more alone, where nothing takes its time; that decides.
+A file with a failure runs once more alone, where nothing takes its time; that decides.
 """
 
 from contextlib import suppress
+import json
 import os
+from pathlib import Path
 import subprocess
 import sys
 import tempfile
@@ -29,6 +31,7 @@ import tempfile
 ON_THE_WIRE = ('test/faults', 'test/launch', 'test/ros')
 HALVES = {'wire': ON_THE_WIRE,
           'rest': (*(f'--ignore={folder}' for folder in ON_THE_WIRE), 'test')}
+CACHE = Path('.pytest_cache')
 TESTS_FAILED, NO_TESTS = 1, 5   # of pytest; its options may select none in one half
 
 
@@ -41,15 +44,22 @@ def main(options: list[str]) -> int:
         output.seek(0)
         sys.stdout.buffer.write(output.read())
     for half in [half for half, code in codes.items() if code == TESTS_FAILED]:
-        print(f'\nonce more, alone: what failed beside the other half ({half})', flush=True)
-        codes[half] = _wait(_start(half, '--last-failed', *options))
+        files = _files_with_failures(half)
+        print(f'\nonce more, alone: {", ".join(files)}', flush=True)
+        codes[half] = _wait(_start(half, *options, only=files))
     return max(set(codes.values()) - {NO_TESTS}, default=NO_TESTS)
 
 
-def _start(half: str, *options: str, **streams) -> subprocess.Popen:
+def _start(half: str, *options: str, only: list[str] | None = None, **streams) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, '-m', 'pytest', '-o',
-                             f'cache_dir=.pytest_cache/{half}', *options, *HALVES[half]],
+                             f'cache_dir={CACHE / half}', *options, *(only or HALVES[half])],
                             **streams)
+
+
+def _files_with_failures(half: str) -> list[str]:
+    """Return whole files: tests that share a running node run in the order of their file."""
+    failed = json.loads((CACHE / half / 'v/cache/lastfailed').read_text(encoding='utf-8'))
+    return sorted({test.split('::')[0] for test in failed})
 
 
 def _wait(half: subprocess.Popen) -> int:
