@@ -81,15 +81,11 @@ class QuietInterpreter:
         gc.freeze()  # what exists now lives on: no need to look at it again
         gc.disable()
         sys.setswitchinterval(min(self._switch_interval_s, _SWITCH_INTERVAL_S))
-        self._chores = (_Collection(2, every_s=30.0), _Collection(1, every_s=1.0))
+        self._collector = SpareTimeCollector()
 
     def rest(self, free_s: float) -> None:
-        """Do one collection that is due, if it fits well into the free_s until the next tick."""
-        now_s = time.monotonic()
-        for chore in self._chores:
-            if now_s >= chore.due_s and chore.fits(free_s, now_s):
-                chore.run(now_s)
-                return
+        """Use the free_s until the next tick."""
+        self._collector.rest(free_s)
 
     def end(self) -> None:
         """Give collection back to the interpreter."""
@@ -97,6 +93,21 @@ class QuietInterpreter:
         gc.unfreeze()
         if self._was_enabled:
             gc.enable()
+
+
+class SpareTimeCollector:
+    """Collects garbage when there is time, for a process that has switched it off otherwise."""
+
+    def __init__(self):
+        self._chores = (_Collection(2, every_s=30.0), _Collection(1, every_s=1.0))
+
+    def rest(self, free_s: float) -> None:
+        """Do one collection that is due, if it fits well into free_s."""
+        now_s = time.monotonic()
+        for chore in self._chores:
+            if now_s >= chore.due_s and chore.fits(free_s, now_s):
+                chore.run(now_s)
+                return
 
 
 class _Collection:

@@ -15,6 +15,7 @@
 """The engine process: takes the newest observation, steps the engine, sends what comes out."""
 
 import ctypes
+import gc
 import logging
 import os
 import select
@@ -26,6 +27,7 @@ from typing import Any
 from typing import Callable
 
 from oxygen_ros.config import ConfigError
+from oxygen_ros.policy.realtime import SpareTimeCollector
 from oxygen_ros.runtime.channel import Channel
 from oxygen_ros.runtime.channel import ChannelClosed
 from oxygen_ros.runtime.fault_injection import with_faults
@@ -68,6 +70,7 @@ class Worker:
         self._commands: list[Any] = []
         self._closing = False
         self._engine: Any = None
+        self._collector = SpareTimeCollector()
         self._poller = select.poll()
         self._poller.register(channel.fileno(), select.POLLIN)
         self._poller.register(frame_event, select.POLLIN)
@@ -93,6 +96,7 @@ class Worker:
         start = self._commands.pop(0)
         self._engine, info = self._load(
             start, self._emit, lambda text: self._channel.send(Progress(text)))
+        gc.freeze()     # model and libraries live on: no need to look at them again
         self._engine.reset(start.epoch)
         self._engine.set_tasks(start.tasks)
         self._beat()
@@ -154,6 +158,7 @@ class Worker:
             timeout_s = min(timeout_s, self._due_in_s())
         if self._engine.busy:
             timeout_s = min(timeout_s, self._engine.next_work_s())
+        self._collector.rest(timeout_s)
         self._poller.poll(timeout_s * 1e3)
         try:
             os.eventfd_read(self._frame_event)
@@ -180,6 +185,9 @@ def main(argv: list[str], *, load: Load | None = None) -> int:
     die_with(parent_pid)
     # Ctrl-C reaches the whole process group; the session decides when the engine ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A collection among the objects of these libraries takes 100 ms and more, and it comes in the
+    # middle of whatever happens to allocate: of loading, or of an action.
+    gc.disable()
     logging.basicConfig(format='[engine] %(levelname)s %(message)s')
     channel = Channel(socket.socket(fileno=socket_fd))
     try:
