@@ -26,6 +26,8 @@ from typing import Sequence
 import numpy as np
 
 from oxygen_ros.config import ConfigError
+from oxygen_ros.figures import why_unwritable
+from oxygen_ros.figures import write_figures
 from oxygen_ros.policy.realtime import request_priority
 from oxygen_ros.tools.bench_plot import check_plot
 from oxygen_ros.tools.tables import aligned
@@ -63,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if arguments.plot:
             check_plot(arguments.plot)
+        if arguments.json and (why := why_unwritable(arguments.json)):
+            raise ConfigError(why)
     except ConfigError as error:
         print(f'oxygen bench tick: {error}', file=sys.stderr)
         return EXIT_USAGE
@@ -82,14 +86,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(table(figures))
     if 'fifo' in figures and not figures['fifo']['realtime_priority']:
         print(f'fifo ran at normal priority: {_refusal()}')
-    if arguments.json:
-        arguments.json.write_text(json.dumps({
-            'seconds': arguments.seconds, 'rate_hz': arguments.rate, 'model': arguments.model,
-            'cpus': os.cpu_count(), 'machine': platform.platform(), 'ways': figures,
-        }, indent=2) + '\n', encoding='utf-8')
+    failure = write_figures(arguments.json, {
+        'seconds': arguments.seconds, 'rate_hz': arguments.rate, 'model': arguments.model,
+        'cpus': os.cpu_count(), 'machine': platform.platform(), 'ways': figures}) \
+        if arguments.json else ''
+    if failure:
+        print(f'oxygen bench tick: {failure}', file=sys.stderr)
     if arguments.plot and figures:
         draw({way: results[way] for way in figures}, arguments.plot, rate_hz=arguments.rate)
-    return 0 if len(figures) == len(results) else EXIT_FAILED
+    return 0 if len(figures) == len(results) and not failure else EXIT_FAILED
 
 
 def measure(way: str, arguments: argparse.Namespace) -> dict | None:

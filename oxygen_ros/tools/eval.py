@@ -17,7 +17,6 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import fields
-import json
 import os
 from pathlib import Path
 import sys
@@ -52,6 +51,7 @@ from oxygen_ros.evaluation.replay import TIMINGS
 from oxygen_ros.evaluation.report import document
 from oxygen_ros.evaluation.report import write_json
 from oxygen_ros.evaluation.report import write_ticks
+from oxygen_ros.figures import write_figures
 from oxygen_ros.runtime.session import SessionError
 from oxygen_ros.tools.bench_machine import processor_name
 
@@ -197,13 +197,12 @@ def _compare(options: argparse.Namespace) -> int:
     for finding in outcome.findings:
         mark = ('CHANGED' if finding in changes else 'ignored' if finding.is_change else 'ok')
         print(f'{mark:<7} {finding.text}')
-    if options.json:
-        Path(options.json).write_text(json.dumps({
+    if options.json and (failure := write_figures(options.json, {
             'changed': sorted({finding.kind for finding in changes}),
             'setting': list(outcome.setting), **outcome.figures,
             'findings': [{'kind': finding.kind, 'text': finding.text,
-                          'is_change': finding.is_change} for finding in outcome.findings]},
-            indent=2) + '\n', encoding='utf-8')
+                          'is_change': finding.is_change} for finding in outcome.findings]})):
+        return _complain(failure, EXIT_USAGE)
     return EXIT_CHANGED if changes else 0
 
 

@@ -218,6 +218,7 @@ def test_a_change_is_named_fails_and_can_be_tolerated_or_ignored(evaluated, tmp_
     assert main(['--compare', before, after, '--json', str(figures)]) == 1
     assert 'CHANGED' in capsys.readouterr().out
     assert json.loads(figures.read_text())['changed'] == [kind]
+    assert main(['--compare', before, after, '--json', str(tmp_path / 'no' / 'such.json')]) == 2
     assert main(['--compare', before, after, '--ignore', kind]) == 0
     assert main(['--compare', before, after, *cure]) == 0
 

@@ -59,3 +59,9 @@ def test_a_way_that_does_not_exist_is_named(capsys):
         bench.main(['tick', '--ways', 'fifo,magic'])
     assert ended.value.code == 2
     assert "'magic' is no way; choose among fifo" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(tmp_path, capsys):
+    file = tmp_path / 'missing' / 'tick.json'
+    assert bench.main(['tick', '--json', str(file)]) == 2
+    assert f'cannot write {file}' in capsys.readouterr().err
