@@ -22,7 +22,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends \
 # that PyTorch's installation page names: --build-arg PIP_EXTRA='--index-url ...'
 ARG PIP_EXTRA=''
 RUN pip install --no-cache-dir ${PIP_EXTRA} 'torch>=2.6,<3' \
-    && pip install --no-cache-dir 'tokenizers>=0.20,<1' 'safetensors>=0.4,<1'
+    && pip install --no-cache-dir 'transformers>=5.6,<6' 'tokenizers>=0.20,<1' 'safetensors>=0.4,<1'
 
 COPY . ${OXYGEN_WS}/src/oxygen_ros
 WORKDIR ${OXYGEN_WS}

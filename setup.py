@@ -116,7 +116,8 @@ setup(
     install_requires=['numpy>=1.21', 'PyYAML>=5.4'],
     extras_require={
         # The engine. A robot's own torch build (CUDA, Jetson) satisfies this too.
-        'torch': ['torch>=2.6,<3', 'tokenizers>=0.20,<1', 'safetensors>=0.4,<1'],
+        'torch': ['torch>=2.6,<3', 'transformers>=5.6,<6', 'tokenizers>=0.20,<1',
+                  'safetensors>=0.4,<1'],
         # Checkpoints named by a hub id, and tokenizers that are a sentencepiece .model.
         'checkpoints': ['huggingface_hub>=0.24,<3', 'sentencepiece>=0.2,<1'],
         # Pictures: JPEG, Bayer, YUV. OpenCV 5 changed buffers that cv_bridge relies on.
@@ -129,9 +130,7 @@ setup(
         # Recordings without ROS: eval, record, play.
         'bags': ['rosbags>=0.11,<0.12', 'lz4>=4,<5', 'backports.zstd; python_version < "3.14"'],
         'bench': ['matplotlib>=3.7,<4'],
-        # transformers: its PaliGemma is what our own is compared with.
-        'test': ['pytest>=7,<9', 'pytest-timeout>=2.1,<3', 'hypothesis>=6.80,<7', 'ruff==0.17.6',
-                 'transformers>=5.6,<6'],
+        'test': ['pytest>=7,<9', 'pytest-timeout>=2.1,<3', 'hypothesis>=6.80,<7', 'ruff==0.17.6'],
     },
     entry_points={'console_scripts': [
         'oxygen = oxygen_ros.cli:main',

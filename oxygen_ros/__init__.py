@@ -47,7 +47,7 @@ __version__ = '0.1.0'
 
 def load_policy(path, dtype='float32', device='cpu', **options):
     """
-    Load a checkpoint to use the model without ROS; needs torch.
+    Load a checkpoint to use the model without ROS; needs torch and transformers.
 
     path: a directory in openpi's or LeRobot's layout, or a hub id. dtype: 'float32', 'bfloat16',
     'float16' (GPU) or 'int8' (CPU). device: 'cpu' or 'cuda'. Options, all with a default:

@@ -57,6 +57,7 @@ REMEDIES = {
     'rcl_interfaces': _ROS,
     'sensor_msgs': _ROS,
     'torch': '`pip install torch`, in the environment that runs oxygen',
+    'transformers': '`pip install "transformers>=4.55,<6"`',
     'tokenizers': '`pip install tokenizers`',
     'safetensors': '`pip install safetensors`',
     'cv2': '`pip install "opencv-python-headless<5"`, or apt install python3-opencv',

@@ -30,7 +30,8 @@ MAX_LINES = 400
 LICENCE = 'Licensed under the Apache License, Version 2.0'
 
 NOUNS = {'types', 'config', 'clock', 'figures', 'rotations'}
-COMPUTES = {'torch', 'safetensors', 'tokenizers'}
+COMPUTES = {'torch', 'transformers', 'safetensors', 'tokenizers'}
+OPTIONAL = {'huggingface_hub', 'sentencepiece'}   # some checkpoints need them
 OPTIONAL = {'huggingface_hub', 'sentencepiece'}   # for some checkpoints, imported when needed
 MESSAGES = {'action_msgs', 'builtin_interfaces', 'diagnostic_msgs', 'geometry_msgs',
             'lifecycle_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs',

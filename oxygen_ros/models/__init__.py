@@ -15,5 +15,5 @@
 """
 What is computed: vision encoder, backbone, action expert, the KV pool they share.
 
-Imports types, config and torch; knows nothing of requests, frames or ROS.
+Imports types, config, torch and transformers' SigLIP; knows nothing of requests, frames or ROS.
 """

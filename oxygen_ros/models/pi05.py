@@ -48,6 +48,7 @@ class Pi05(nn.Module):
         model.set_dtype(dtype)
         if torch.device(device).type != 'meta':
             model.to_empty(device=device)
+            model.vision.restore_buffers()
         return model
 
     def set_dtype(self, dtype: torch.dtype) -> None:

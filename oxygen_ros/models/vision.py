@@ -19,18 +19,34 @@ from torch import nn
 
 from oxygen_ros.models.architecture import VisionArchitecture
 from oxygen_ros.models.linear import Linear
-from oxygen_ros.models.siglip import Siglip
 
 
 class VisionEncoder(nn.Module):
-    """SigLIP and the projection to the backbone's width."""
+    """SigLIP from transformers (5.6 or newer) and the projection to the backbone's width."""
 
     def __init__(self, size: VisionArchitecture, *, width: int):
         super().__init__()
+        # Imported here: transformers takes seconds, and only a process with a model needs it.
+        from transformers import SiglipVisionConfig
+        from transformers import SiglipVisionModel
+
         self.size = size
-        self.tower = Siglip(size)
+        self.tower = SiglipVisionModel(SiglipVisionConfig(
+            hidden_size=size.width, num_hidden_layers=size.depth,
+            num_attention_heads=size.num_heads, intermediate_size=size.mlp_dim,
+            image_size=size.image_size, patch_size=size.patch_size,
+            layer_norm_eps=size.layer_norm_eps, hidden_act='gelu_pytorch_tanh',
+            vision_use_head=False, attn_implementation='sdpa'))
         self.projector = Linear(size.width, width, bias=True)
 
     def encode(self, images: torch.Tensor) -> torch.Tensor:
         """Return [n * num_tokens, width] for images float32 [n, 3, size, size] in [-1, 1]."""
-        return self.projector(self.tower(images).flatten(0, 1))
+        rows = self.tower(pixel_values=images).last_hidden_state
+        return self.projector(rows.flatten(0, 1))
+
+    def restore_buffers(self) -> None:
+        """Set what is no weight, after the module was made without memory."""
+        for name, buffer in self.tower.named_buffers():
+            if not name.endswith('position_ids'):
+                raise NotImplementedError(f'buffer {name} of this transformers is not known')
+            buffer.copy_(torch.arange(buffer.shape[-1], device=buffer.device).expand_as(buffer))

@@ -145,17 +145,18 @@ def check_messages() -> Finding:
 def check_model_libraries() -> tuple[Finding, Finding]:
     """Look for the libraries of the engine, and a GPU."""
     found, why = run_child(
-        'import json, torch, tokenizers, safetensors\n'
+        'import json, torch, transformers, tokenizers, safetensors\n'
         'gpus = [(p.name, p.total_memory) for p in map(torch.cuda.get_device_properties,\n'
         '        range(torch.cuda.device_count()))] if torch.cuda.is_available() else []\n'
-        'print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda,\n'
-        '                  "gpus": gpus}))')
+        'print(json.dumps({"torch": torch.__version__, "gpus": gpus, "cuda": torch.version.cuda,\n'
+        '                  "transformers": transformers.__version__}))')
     if found is None:
         return (Finding('model', MISSING, f'the engine cannot start: {why}',
-                        "pip install '.[torch]', or the single packages torch, tokenizers, "
-                        'safetensors'),
+                        "pip install '.[torch]', or the single packages torch, transformers, "
+                        'tokenizers, safetensors'),
                 Finding('gpu', HINT, 'not looked for, because torch is missing'))
-    libraries = Finding('model', OK, f'torch {found["torch"]}', figures=found)
+    libraries = Finding('model', OK, f'torch {found["torch"]}, transformers '
+                        f'{found["transformers"]}', figures=found)
     if found['gpus']:
         names = ', '.join(f'{name} ({memory / 2 ** 30:.0f} GiB)' for name, memory in found['gpus'])
         return libraries, Finding('gpu', OK, names, 'give the parameter device:=cuda',

@@ -40,7 +40,6 @@ def sizes():
 @pytest.fixture(scope='module')
 def paligemma(weights, sizes):
     """Return a PaliGemma of transformers with the golden weights."""
-    pytest.importorskip('transformers')
     from transformers import GemmaConfig
     from transformers import PaliGemmaConfig
     from transformers import PaliGemmaForConditionalGeneration
