@@ -55,12 +55,14 @@ class _Task:
         return max(wanted_s, sum(s for s, _ in self._spacings) / num_tokens if num_tokens else 0.0)
 
     def spaced(self, seconds: float, num_tokens: int) -> None:
-        """Note how far apart two pieces came."""
-        self._spacings.append((seconds, num_tokens))
+        """Note how far apart two pieces came; a stall says nothing about the rhythm."""
+        if seconds <= MAX_BEHIND_S:
+            self._spacings.append((seconds, num_tokens))
 
     def ended(self, late_s: float) -> None:
-        """Note how late the latest piece of a text was."""
-        self._late_s.append(min(late_s, MAX_BEHIND_S))
+        """Note how late the latest piece of a text was; to wait for a stall is no use."""
+        if late_s <= MAX_BEHIND_S:
+            self._late_s.append(late_s)
 
 
 class Playout:

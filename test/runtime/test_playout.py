@@ -77,6 +77,15 @@ def test_a_text_that_stalls_goes_on_at_once_and_is_never_kept_long(playout):
     assert np.all(np.diff(released_s) >= 0)
 
 
+def test_after_a_stall_the_rhythm_is_the_old_one(playout):
+    played(playout, 'first', bursts(16, start_s=0.0))
+    played(playout, 'stalled', [2.0, 2.05, 2.1, 9.0, 9.05])
+    arrivals_s = bursts(16, start_s=20.0)
+    released_s = played(playout, 'next', arrivals_s)
+    np.testing.assert_allclose(np.diff(released_s), 0.05, atol=0.005)
+    assert released_s[0] - arrivals_s[0] < 0.2
+
+
 def test_the_next_text_does_not_overtake_the_one_before(playout):
     first_s = played(playout, 'first', bursts(16, start_s=0.0))
     assert played(playout, 'second', [0.7])[0] >= first_s[-1]
