@@ -16,13 +16,14 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 from ros_domain import draw_domain
 
-from oxygen_ros.cli import COMMANDS
+from oxygen_ros import cli
 from oxygen_ros.tools import doctor_checks as checks
 from oxygen_ros.tools.doctor import conclusion
 from oxygen_ros.tools.doctor import render
@@ -131,12 +132,23 @@ def test_slow_alone_does_not_stop_the_node():
     assert '-> two' in render(finding)
 
 
-@pytest.mark.parametrize('command', COMMANDS)
-def test_every_command_has_help_with_an_example(command):
-    done = oxygen(command, '--help')
-    assert done.returncode == 0, done.stderr
-    assert f'oxygen {command}' in done.stdout.split('example')[-1]
-    assert '--json' in done.stdout
+@pytest.fixture
+def signals_kept():
+    """Give signals back to pytest; some commands take them first of all."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize('command', cli.COMMANDS)
+def test_every_command_has_help_with_an_example(command, signals_kept, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([command, '--help'])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert f'oxygen {command}' in shown.split('example')[-1]
+    assert '--json' in shown
 
 
 def test_an_unknown_command_names_the_known_ones():
