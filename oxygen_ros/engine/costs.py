@@ -53,7 +53,7 @@ class CostModel:
     def __init__(self, quantile: float = 0.95):
         self._quantile = quantile
         self._samples: dict[str, dict[int, deque[float]]] = {stage: {} for stage in STAGES}
-        self._cache: dict[tuple[str, int], float] = {}
+        self._cache: dict[str, dict[int, float]] = {stage: {} for stage in STAGES}
         self._surprises: dict[str, list[tuple[int, float]]] = {stage: [] for stage in STAGES}
         self._fresh: set[tuple[str, int]] = set()   # measured since the last age()
 
@@ -66,7 +66,7 @@ class CostModel:
             buckets[bucket] = deque(maxlen=HISTORY)
         buckets[bucket].append(duration_s)
         self._fresh.add((stage, bucket))
-        self._cache.clear()
+        self._cache[stage].clear()
 
     def known(self, stage: str) -> bool:
         """Return whether the stage was measured at all."""
@@ -79,10 +79,10 @@ class CostModel:
         Unseen sizes: linear between two measured neighbours; below the smallest its cost; above
         the largest in proportion to the rows, which is more than any GEMM really takes.
         """
-        if (stage, batch) not in self._cache:
-            self._cache[stage, batch] = self._predict_bucket_s(self._samples[stage],
-                                                               bucket_of(batch))
-        return self._cache[stage, batch]
+        cache = self._cache[stage]
+        if batch not in cache:
+            cache[batch] = self._predict_bucket_s(self._samples[stage], bucket_of(batch))
+        return cache[batch]
 
     def worst_s(self, stage: str) -> float:
         """Return the highest prediction over the sizes measured; 0 if none."""
@@ -100,7 +100,7 @@ class CostModel:
                 for _ in range(min(len(samples) - 1, math.ceil(len(samples) / 4))):
                     samples.remove(max(samples))
         self._fresh = {key for key in self._fresh if key[0] != stage}
-        self._cache.clear()
+        self._cache[stage].clear()
 
     def to_dict(self) -> dict[str, dict[str, list[float]]]:
         """Return all samples in seconds, ready for JSON."""
