@@ -72,7 +72,7 @@ class Page:
         shown = f'[{host}]' if ':' in host else host
         self.address = f'http://{shown}:{self.port}/'
         self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={'poll_interval': 0.5},
+            target=self._server.serve_forever, kwargs={'poll_interval': 0.1},
             name='oxygen_page', daemon=True)
         self._thread.start()
 
