@@ -183,13 +183,13 @@ def p(values, percent: float) -> float:
 
 def test_thirty_texts_do_not_slow_the_actions():
     """Response p99 with 30 endless texts stays within 1.1 times the p50 with none."""
-    alone = Simulation().run(3000)
+    alone = Simulation().run(1000)
     busy = Simulation()
     for index in range(30):
         busy.submit(f'text-{index}', 10 ** 9)
-    busy.run(3000)
+    busy.run(1000)
     assert p(busy.responses_s, 99) <= 1.1 * p(alone.responses_s, 50)
-    assert sum(busy.steps) > 3000                      # and text did run
+    assert sum(busy.steps) > 1000                      # and text did run
     assert busy.starts_s[-1] == pytest.approx(alone.starts_s[-1], rel=1e-3)
 
 
@@ -198,12 +198,12 @@ def test_a_late_camera_waits_for_one_decode_step_at_most():
     simulation = Simulation(camera_period_s=0.13, camera_jitter_s=0.04)
     for index in range(30):
         simulation.submit(f'text-{index}', 10 ** 9)
-    simulation.run(1000)
+    simulation.run(500)
     assert max(simulation.waits_s) <= simulation.longest_step_s + 1e-9
     assert max(simulation.waits_s) > 0.0               # the bound was really tried
     late = sum(wait > simulation.scheduler.report().blocking_bound_s
                for wait in simulation.waits_s)
-    assert late <= 0.01 * 1000                  # the reported bound is a p95 of the steps
+    assert late <= 0.01 * 500                   # the reported bound is a p95 of the steps
 
 
 def test_replanning_keeps_its_grid_without_drift_and_without_bursts():
@@ -277,7 +277,7 @@ def test_cost_spikes_delay_at_most_two_frames_and_text_goes_on():
     simulation = Simulation(Machine(spike_every=200, spike=12.0))
     for index in range(30):
         simulation.submit(f'text-{index}', 10 ** 9)
-    simulation.run(2000)
+    simulation.run(1000)
     hit = np.asarray(simulation.waits_s) > 0.001
     spikes = simulation.machine.decodes // 200
     assert spikes > 20

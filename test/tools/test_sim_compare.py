@@ -24,11 +24,11 @@ from oxygen_ros.tools import sim_compare
 @pytest.mark.timeout(300)
 def test_texts_and_policies_leave_success_and_actions_as_they_are(tmp_path, capsys):
     path = tmp_path / 'compare.json'
-    assert sim_compare.main(['--episodes', '1', '--texts', '0', '2', '--policies', 'isolated',
+    assert sim_compare.main(['--episodes', '1', '--texts', '0', '1', '--policies', 'isolated',
                              'oxygen', '--json', str(path)]) == 0
     rows = json.loads(path.read_text(encoding='utf-8'))['rows']
     assert [(row['policy'], row['num_texts']) for row in rows] == [
-        ('isolated', 0), ('oxygen', 0), ('isolated', 2), ('oxygen', 2)]
+        ('isolated', 0), ('oxygen', 0), ('isolated', 1), ('oxygen', 1)]
     assert all(row['same_actions'] for row in rows)
     assert len({(row['successes'], row['mean_seconds']) for row in rows}) == 1
     assert 'OTHER' not in capsys.readouterr().out

@@ -40,23 +40,29 @@ def novice(run, tmp_path_factory):
     return directory
 
 
-def corrected(novice, number):
+def correct(novice):
     """Return the frames of one episode."""
     frames, corrector = Frames(), Corrector(novice, 0)
-    corrector.run(number, frames, max_decisions=NUM_DECISIONS)
+    corrector.run(0, frames, max_decisions=NUM_DECISIONS)
     corrector.close()
     return frames.arrays()
 
 
-def test_the_student_drives_and_the_teacher_says_what_it_would_do(novice):
-    frames = corrected(novice, 0)
+@pytest.fixture(scope='module')
+def corrected(novice):
+    """Return the frames of one episode, made once for this file."""
+    return correct(novice)
+
+
+def test_the_student_drives_and_the_teacher_says_what_it_would_do(novice, corrected):
+    frames = corrected
     assert len(frames['texts']) >= NUM_DECISIONS // 5     # though the task was not done
     assert (frames['episodes'] == FIRST_NUMBER).all()
     assert frames['actions'].shape[1:] == (HORIZON, 7)
     # A student that knows nothing wanders; a teacher moves step by step and without jumps.
     steps_m = np.linalg.norm(np.diff(frames['actions'][:, 1:, :3], axis=1), axis=-1)
     assert steps_m.max() < 0.04
-    again = corrected(novice, 0)
+    again = correct(novice)
     for name, values in frames.items():
         assert np.array_equal(values, again[name], equal_nan=values.dtype.kind == 'f'), name
 
@@ -82,12 +88,13 @@ def test_a_world_put_back_goes_on_as_if_nothing_had_been():
     table.close()
 
 
-def test_corrections_come_often_and_the_last_demonstrations_never(run, novice, tmp_path):
+def test_corrections_come_often_and_the_last_demonstrations_never(run, corrected, tmp_path):
     folder = tmp_path / 'run'
-    folder.mkdir()
+    shards = folder / recipe.CORRECTIONS
+    shards.mkdir(parents=True)
+    np.savez(shards / 'corrections_0_00000.npz', **corrected, num_done=0)   # as if collected
     for name in ('demonstrations', 'demonstrations.pt', 'tokenizer.json'):
         (folder / name).symlink_to(run / name)
-    (folder / recipe.NOVICE).symlink_to(novice)
     few = recipe.Recipe(num_corrected=1, num_processes=1)
     recipe.prepare_corrections(folder, few)
     data, statistics = load_dataset(recipe.dataset_file(folder, recipe.CORRECTIONS))

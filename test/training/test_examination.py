@@ -93,9 +93,8 @@ def actions_of(table, policy, num_texts):
 
 def test_texts_and_policies_do_not_change_a_bit_of_the_actions(table):
     wanted = actions_of(table, 'oxygen', 0)
-    for policy in ('isolated', 'shared', 'oxygen'):
-        for num_texts in (1, 8):
-            assert np.array_equal(actions_of(table, policy, num_texts), wanted), policy
+    for policy, num_texts in (('isolated', 8), ('shared', 8), ('oxygen', 1), ('oxygen', 8)):
+        assert np.array_equal(actions_of(table, policy, num_texts), wanted), policy
 
 
 def test_controls_change_what_is_told_or_shown(table):
@@ -124,11 +123,11 @@ def test_controls_change_what_is_told_or_shown(table):
 
 def test_a_sheet_and_a_film_are_written(tmp_path, capsys):
     sheet, film = tmp_path / 'sheet.png', tmp_path / 'film.mp4'
-    assert sim_eval.main(['--checkpoint', 'builtin:tiny', '--episodes', '1', '--tasks', 'pick',
+    assert sim_eval.main(['--checkpoint', 'builtin:tabletop', '--episodes', '1', '--tasks', 'pick',
                           '--texts', '1', '--sheet', str(sheet), '--video', str(film)]) == 0
     assert sheet.read_bytes().startswith(b'\x89PNG')
     assert film.stat().st_size > 1000
-    assert '0 of 1 done' in capsys.readouterr().out
+    assert '1 of 1 done' in capsys.readouterr().out
 
 
 def test_an_unknown_checkpoint_is_one_line(capsys):

@@ -61,9 +61,9 @@ def test_it_is_small_trained_and_comes_with_a_card():
 def test_it_picks_and_puts_and_says_what_is_so(table):
     loop = ClosedLoop(CHECKPOINT, table, tasks=standing_tasks())
     episodes = [episode for verb in ('pick', 'put')
-                for episode in run_trials(loop, make_trials(verb, 3))]
+                for episode in run_trials(loop, make_trials(verb, 2))]
     loop.close()
-    assert sum(episode.success for episode in episodes) >= 5, episodes
+    assert sum(episode.success for episode in episodes) >= 3, episodes
     scores = score_texts(episodes)
     assert scores['subtask']['right'] > 0.8, scores
     assert scores['narration_objects']['right'] > 0.8, scores
