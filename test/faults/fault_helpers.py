@@ -26,6 +26,7 @@ from rcl_interfaces.srv import SetParametersAtomically
 from rclpy.parameter import Parameter
 from ros_helpers import call
 from ros_helpers import JOINTS
+from ros_helpers import LIMIT_S
 from ros_helpers import ROBOT_YAML
 from ros_helpers import wait_until
 import yaml
@@ -126,7 +127,7 @@ def set_parameters(caller, **values):
 
 
 def verdict(heard, wanted: str, cause: str = '', *, topic: str = 'oxygen/deadline',
-            timeout_s: float = 15.0):
+            timeout_s: float = LIMIT_S):
     """Wait until the newest tick was of this kind."""
     def newest():
         message = heard.last(topic)

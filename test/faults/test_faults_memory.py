@@ -36,7 +36,7 @@ from oxygen_ros.msg import EngineStatus
 from oxygen_ros.msg import MemoryFact
 from oxygen_ros.ros import qos
 
-NUM_KILLS = int(os.environ.get('OXYGEN_KILLS', '3'))
+NUM_KILLS = int(os.environ.get('OXYGEN_KILLS', '2'))
 NUM_FACTS = 1             # heard before each kill; a fact that stays as it is comes once
 TASKS = """
 memory:

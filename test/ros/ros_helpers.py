@@ -43,6 +43,7 @@ from oxygen_ros.msg import Deadline
 from oxygen_ros.ros import qos
 
 ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 60.0            # to wait for anything: patience costs nothing, and machines are busy
 REPLAN_HZ = 3.0           # of the running node: leaves time for texts on a busy machine
 JOINTS = ('arm', 'elbow', 'gripper')
 ROBOT_YAML = """
@@ -63,7 +64,7 @@ instruction: pick up the red cube
 """
 
 
-def wait_until(condition: Callable[[], object], *, timeout_s: float = 10.0):
+def wait_until(condition: Callable[[], object], *, timeout_s: float = LIMIT_S):
     """Return what the condition returns once it is true; fail after timeout_s."""
     give_up_s = time.monotonic() + timeout_s
     while time.monotonic() < give_up_s:
@@ -78,8 +79,9 @@ _LIBC = ctypes.CDLL(None)   # loaded here: a child between fork and exec must no
 
 
 def die_with_parent() -> None:
-    """Leave no node behind when the tests themselves are killed."""
+    """Leave no process behind when the tests are killed; hear Ctrl-C even if they do not."""
     _LIBC.prctl(1, signal.SIGKILL)   # PR_SET_PDEATHSIG
+    signal.signal(signal.SIGINT, signal.SIG_DFL)   # a shell ignores it for what it does beside
 
 
 class NodeProcess:
@@ -106,7 +108,7 @@ class NodeProcess:
         """Return everything said so far."""
         return self._log_path.read_text()
 
-    def wait_for_log(self, text: str, *, timeout_s: float = 20.0) -> None:
+    def wait_for_log(self, text: str, *, timeout_s: float = LIMIT_S) -> None:
         """Wait until the log has text."""
         give_up_s = time.monotonic() + timeout_s
         while text not in self.log:
@@ -141,7 +143,7 @@ class NodeProcess:
         self._log.close()
 
 
-def call(node: Node, kind, name: str, request, *, timeout_s: float = 20.0):
+def call(node: Node, kind, name: str, request, *, timeout_s: float = LIMIT_S):
     """Call a service from a test thread."""
     client = node.create_client(kind, name)
     try:
@@ -154,13 +156,13 @@ def call(node: Node, kind, name: str, request, *, timeout_s: float = 20.0):
 
 
 def change_state(node: Node, transition_id: int, *, name: str = 'oxygen', label: str = '',
-                 timeout_s: float = 40.0) -> bool:
+                 timeout_s: float = LIMIT_S) -> bool:
     """Ask for a transition; return whether it was done."""
     request = ChangeState.Request(transition=Transition(id=transition_id, label=label))
     return call(node, ChangeState, f'{name}/change_state', request, timeout_s=timeout_s).success
 
 
-def state_of(node: Node, *, name: str = 'oxygen', timeout_s: float = 20.0) -> str:
+def state_of(node: Node, *, name: str = 'oxygen', timeout_s: float = LIMIT_S) -> str:
     """Return the lifecycle state as a word."""
     response = call(node, GetState, f'{name}/get_state', GetState.Request(), timeout_s=timeout_s)
     return response.current_state.label
@@ -254,14 +256,14 @@ class Listener:
         """Return the newest message, None if there was none."""
         return self.messages[topic][-1] if self.messages[topic] else None
 
-    def next(self, topic: str, *, timeout_s: float = 10.0):
+    def next(self, topic: str, *, timeout_s: float = LIMIT_S):
         """Wait for a message that comes after this call."""
         count = len(self.messages[topic])
         wait_until(lambda: len(self.messages[topic]) > count, timeout_s=timeout_s)
         return self.messages[topic][-1]
 
 
-def verdict(heard, wanted: str, cause: str = '', *, timeout_s: float = 10.0) -> Deadline:
+def verdict(heard, wanted: str, cause: str = '', *, timeout_s: float = LIMIT_S) -> Deadline:
     """Wait until the newest tick was of this kind."""
     def newest():
         message = heard.last('oxygen/deadline')
@@ -286,7 +288,7 @@ def diagnostic(heard, part: str):
 def ask(caller, heard, question: str, **fields):
     """Start a question; returns (goal handle, feedback messages)."""
     client = ActionClient(caller, Ask, 'oxygen/ask')
-    assert client.wait_for_server(10.0)
+    assert client.wait_for_server(LIMIT_S)
     feedback = []
     future = client.send_goal_async(Ask.Goal(question=question, **fields),
                                     feedback_callback=lambda message: feedback.append(
@@ -298,5 +300,5 @@ def ask(caller, heard, question: str, **fields):
 def result_of(goal_handle):
     """Wait for the end of a question."""
     future = goal_handle.get_result_async()
-    wait_until(future.done, timeout_s=60)
+    wait_until(future.done)
     return future.result()

@@ -132,7 +132,7 @@ def test_another_checkpoint_takes_over_without_a_pause(node, listener, caller, s
     assert after.checkpoint == str(saved / 'second') and after.state == EngineStatus.READY
     assert after.restarts == 0
     chunks = after.chunks
-    wait_until(lambda: listener.last(f'{NAME}/engine').chunks > chunks + 3, timeout_s=30)
+    wait_until(lambda: listener.last(f'{NAME}/engine').chunks > chunks + 3)
     causes = {message.cause for message in listener.messages[f'{NAME}/deadline'][told:]}
     assert 'engine_dead' not in causes and 'starting' not in causes
     assert np.diff(listener.arrivals_s['command'][start:]).max() < LONGEST_GAP_S

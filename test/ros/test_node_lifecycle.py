@@ -28,6 +28,7 @@ from lifecycle_msgs.srv import GetAvailableTransitions
 import pytest
 from ros_helpers import call
 from ros_helpers import change_state
+from ros_helpers import LIMIT_S
 from ros_helpers import Listener
 from ros_helpers import NodeProcess
 from ros_helpers import state_of
@@ -71,7 +72,7 @@ def assert_only_legal_ones_are_accepted(node, caller, state: str) -> None:
 
 
 def test_illegal_transitions_are_refused_before_it_is_configured(node, caller):
-    assert state_of(caller, timeout_s=40) == 'unconfigured'
+    assert state_of(caller) == 'unconfigured'
     assert_only_legal_ones_are_accepted(node, caller, 'unconfigured')
 
 
@@ -87,7 +88,7 @@ def test_configure_twice_at_once_loads_once_and_queries_are_answered_meanwhile(
     status = Listener(make_node('status_listener'))
     status.listen(EngineStatus, 'oxygen/engine', qos.status())
     client = caller.create_client(ChangeState, 'oxygen/change_state')
-    assert client.wait_for_service(10)
+    assert client.wait_for_service(LIMIT_S)
     request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_CONFIGURE))
     futures = [client.call_async(request) for _ in range(2)]
     wait_until(lambda: state_of(caller) == 'configuring')
@@ -96,7 +97,7 @@ def test_configure_twice_at_once_loads_once_and_queries_are_answered_meanwhile(
     assert call(caller, GetAvailableTransitions, 'oxygen/get_available_transitions',
                 GetAvailableTransitions.Request()) is not None
     assert time.monotonic() - start_s < 1.0
-    wait_until(lambda: status.last('oxygen/engine'), timeout_s=5)
+    wait_until(lambda: status.last('oxygen/engine'))
     assert status.last('oxygen/engine').state in (EngineStatus.STARTING, EngineStatus.READY)
     wait_until(lambda: all(future.done() for future in futures), timeout_s=90)
     assert sorted(future.result().success for future in futures) == [False, True]

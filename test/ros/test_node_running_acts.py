@@ -81,7 +81,7 @@ def test_chunks_say_what_they_were_computed_from(running_node, heard):
 
 def test_every_frame_is_encoded_once_while_three_tasks_write(running_node, heard):
     wait_until(lambda: {message.task for message in heard.messages['oxygen/language']}
-               >= {'narrate', 'subtask', 'memory'}, timeout_s=60)
+               >= {'narrate', 'subtask', 'memory'})
     status = wait_until(lambda: heard.last('oxygen/engine')
                         if heard.last('oxygen/engine').frames > 10 else None)
     assert status.state == EngineStatus.READY
@@ -99,7 +99,7 @@ def test_pieces_of_a_text_have_no_gap_and_exactly_one_end(running_node, heard):
         whole = {key: pieces for key, pieces in by_request.items()
                  if pieces[0].index == 0 and pieces[-1].final}
         return whole if len(whole) >= 4 else None
-    for request_id, pieces in wait_until(finished, timeout_s=60).items():
+    for request_id, pieces in wait_until(finished).items():
         assert [piece.index for piece in pieces] == list(range(len(pieces))), request_id
         assert [piece.final for piece in pieces].count(True) == 1
         assert len({piece.frame_id for piece in pieces}) == 1
@@ -149,7 +149,7 @@ def test_a_question_that_cannot_be_answered_ends_at_once_and_says_why(
 
 
 def test_facts_are_published_kept_and_recalled(running_node, caller, heard):
-    fact = wait_until(lambda: heard.last('oxygen/memory'), timeout_s=60)
+    fact = wait_until(lambda: heard.last('oxygen/memory'))
     assert fact.subject and fact.relation and fact.object and fact.fact_id > 0
     answer = call(caller, Recall, 'oxygen/recall',
                   Recall.Request(subject=fact.subject.upper(), history=True))

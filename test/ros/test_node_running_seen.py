@@ -133,12 +133,12 @@ def test_robot_that_goes_blind_in_one_eye_shows_it(port, robot):
 
 
 def test_stop_button_stops_the_robot(port, heard, caller):
-    verdict(heard, 'fresh', timeout_s=30)
+    verdict(heard, 'fresh')
     status, answer = post(port, '/stop')
     assert status == 200, answer
     verdict(heard, 'stopped', 'stop_requested')
     assert call(caller, Trigger, 'oxygen/resume', Trigger.Request()).success
-    verdict(heard, 'fresh', timeout_s=30)
+    verdict(heard, 'fresh')
 
 
 def test_nobody_looking_costs_nobody_anything(port, caller):

@@ -24,6 +24,7 @@ from rclpy.action import ActionClient
 from rclpy.parameter import Parameter
 from ros_helpers import ask
 from ros_helpers import call
+from ros_helpers import LIMIT_S
 from ros_helpers import Listener
 from ros_helpers import REPLAN_HZ
 from ros_helpers import result_of
@@ -73,12 +74,12 @@ def set_subtask(caller, **fields):
     return response.success, response.message
 
 
-def subtask(words, text, *, timeout_s=30):
+def subtask(words, text):
     """Wait until this is the subtask in force."""
     def newest():
         message = words.last('oxygen/subtask')
         return message if message and message.text == text else None
-    return wait_until(newest, timeout_s=timeout_s)
+    return wait_until(newest)
 
 
 def chosen(*alternatives):
@@ -95,9 +96,9 @@ def test_tasks_are_changed_while_the_robot_moves(running_node, caller, heard, wo
                                       and words.last('oxygen/tasks')).data)
     assert set(tasks) == {'subtask', 'memory', 'look'} and tasks['look']['priority'] == 9
     wait_until(lambda: any(message.task == 'look' and message.final
-                           for message in heard.messages['oxygen/language']), timeout_s=30)
+                           for message in heard.messages['oxygen/language']))
     start = len(heard.messages['oxygen/language'])
-    wait_until(lambda: len(heard.messages['oxygen/language']) > start + 20, timeout_s=30)
+    wait_until(lambda: len(heard.messages['oxygen/language']) > start + 20)
     assert not [message for message in heard.messages['oxygen/language'][start:]
                 if message.task == 'narrate']
     verdict(heard, 'fresh')
@@ -117,7 +118,7 @@ def test_a_wrong_change_is_refused_and_changes_nothing(running_node, caller, wor
 def test_whole_sentences_are_spoken(running_node, caller, words, change):
     change(task_changes='{narrate: {destination: say, max_tokens: 40, period_s: 0.5, '
                         f'choices: {chosen(" I see a cup. It is red")}}}}}')
-    wait_until(lambda: len(words.messages['oxygen/say']) >= 2, timeout_s=30)
+    wait_until(lambda: len(words.messages['oxygen/say']) >= 2)
     assert {message.data for message in words.messages['oxygen/say']} == {
         'I see a cup.', 'It is red'}
 
@@ -147,7 +148,7 @@ def test_a_subtask_of_the_model_is_followed_held_and_replaced(
     ended = [piece.request_id for piece in heard.messages['oxygen/language'] if piece.final]
     wait_until(lambda: any(piece.task == 'subtask' and piece.final
                            and piece.request_id not in ended
-                           for piece in heard.messages['oxygen/language']), timeout_s=30)
+                           for piece in heard.messages['oxygen/language']))
     assert words.last('oxygen/subtask').text == 'wait here'
 
     assert set_subtask(caller, hold=False)[0]
@@ -169,7 +170,7 @@ def test_a_new_instruction_ends_the_subtask_of_the_old_one(
 
 def test_a_question_may_use_what_is_remembered(running_node, caller, heard, change):
     change(replan_hz=1.0)     # a prompt with facts is long: time for it on a busy machine too
-    wait_until(lambda: heard.messages['oxygen/memory'], timeout_s=60)
+    wait_until(lambda: heard.messages['oxygen/memory'])
     thing = heard.last('oxygen/memory').subject
     goal, _ = ask(caller, heard, f'where is the {thing}?', use_memory=True, max_tokens=4)
     facts = list(result_of(goal).result.facts)
@@ -188,10 +189,10 @@ def test_many_questions_at_once_all_end_and_too_many_are_told_why(
     change(task_changes='{narrate: off, subtask: off, memory: off}', replan_hz=1.0)
     client = ActionClient(caller, Ask, 'oxygen/ask', goal_service_qos_profile=qos.service(),
                           result_service_qos_profile=qos.service())
-    assert client.wait_for_server(10.0)
+    assert client.wait_for_server(LIMIT_S)
     goals = [client.send_goal_async(Ask.Goal(question=f'question {number}?', max_tokens=3))
              for number in range(48)]
-    wait_until(lambda: all(goal.done() for goal in goals), timeout_s=60)
+    wait_until(lambda: all(goal.done() for goal in goals))
     ends = [goal.result().get_result_async() for goal in goals]
     wait_until(lambda: all(end.done() for end in ends), timeout_s=100)
     results = [end.result().result for end in ends]
@@ -201,7 +202,7 @@ def test_many_questions_at_once_all_end_and_too_many_are_told_why(
     assert all('questions are open' in result.detail or 'are waiting' in result.detail
                for result in refused)
     change(replan_hz=REPLAN_HZ)
-    verdict(heard, 'fresh', timeout_s=30)
+    verdict(heard, 'fresh')
 
 
 def test_a_question_ends_at_its_deadline(running_node, caller, heard):

@@ -53,7 +53,7 @@ def test_a_stalled_process_sends_no_burst_afterwards(running_node, heard):
     assert len(heard.arrivals_s['command']) - start < 65
     after = heard.next('oxygen/deadline')
     assert after.missed - before.missed >= 60
-    verdict(heard, 'fresh', timeout_s=60)
+    verdict(heard, 'fresh')
 
 
 def test_malformed_frames_are_counted_and_do_no_harm(running_node, robot, heard):
@@ -100,9 +100,9 @@ def test_joints_in_another_order_are_the_same_joints(running_node, robot, heard)
 def test_a_silent_source_leads_to_the_fallback_with_its_name(
         running_node, robot, heard, source, cause):
     robot.silent.add(source)
+    time.sleep(0.5)          # its age limit: before, a busy machine alone may have made it stale
     verdict(heard, 'fallback', cause)
-    held = heard.next('command').points[0].positions
-    np.testing.assert_allclose(heard.next('command').points[0].positions, held)
+    wait_until(lambda: _is_held(heard.messages['command']))
     tick = diagnostic(heard, 'tick')
     assert cause in tick.message
     assert source.split('_')[0] in tick.message
@@ -130,7 +130,7 @@ def test_killing_the_engine_holds_the_robot_and_brings_the_engine_back(
     verdict(heard, 'fallback', 'engine_dead')
     response = result_of(goal)                   # ends with a reason, whichever was first
     assert response.result.reason in ('error', 'length', 'eos')
-    verdict(heard, 'fresh', timeout_s=60)
+    verdict(heard, 'fresh')
     arrivals = np.array(heard.arrivals_s['command'][start:])
     rate = (len(arrivals) - 1) / (arrivals[-1] - arrivals[0])
     assert rate == pytest.approx(50.0, rel=0.06)
@@ -138,7 +138,7 @@ def test_killing_the_engine_holds_the_robot_and_brings_the_engine_back(
                         if heard.last('oxygen/engine').restarts == 1 else None)
     assert status.pid != pid
     texts = len(heard.messages['oxygen/language'])
-    wait_until(lambda: len(heard.messages['oxygen/language']) > texts, timeout_s=60)
+    wait_until(lambda: len(heard.messages['oxygen/language']) > texts)
 
 
 def test_deactivate_sends_the_fallback_last_and_activate_goes_on(
@@ -190,6 +190,12 @@ def _assert_holds(commands, *, robot_state) -> None:
     """Check that the last command is where the robot is, reached without a jump."""
     last = np.array(commands[-1].points[0].positions)
     np.testing.assert_allclose(last, robot_state, atol=0.1)
+
+
+def _is_held(commands) -> bool:
+    """Return whether the commands of the last half second were all the same."""
+    positions = [message.points[0].positions for message in commands[-25:]]
+    return np.ptp(positions, axis=0).max() < 1e-6
 
 
 def _num_stale(message) -> int:

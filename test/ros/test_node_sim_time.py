@@ -28,6 +28,7 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.qos import QoSProfile
 from ros_helpers import call
 from ros_helpers import FakeRobot
+from ros_helpers import LIMIT_S
 from ros_helpers import Listener
 from ros_helpers import NodeProcess
 from ros_helpers import wait_until
@@ -107,7 +108,7 @@ def node(tmp_path_factory, heard):
     node.kill()
 
 
-def verdict(heard, wanted: str, cause: str = '', *, timeout_s: float = 10.0):
+def verdict(heard, wanted: str, cause: str = '', *, timeout_s: float = LIMIT_S):
     """Wait until the newest tick was of this kind."""
     def newest():
         message = heard.last(DEADLINE)

@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 import pytest
+from ros_helpers import die_with_parent
 from ros_helpers import ROBOT_YAML
 
 from oxygen_ros.config import list_robots
@@ -28,40 +29,53 @@ from oxygen_ros.ros import profile
 PATIENT_YAML = ROBOT_YAML.replace('max_age_s: 0.5', 'max_age_s: 20')
 
 
-@pytest.fixture
-def check(robot, tmp_path):
-    """Return a function that checks a profile against the robot that publishes here."""
-    def run(text: str, *options: str):
-        (tmp_path / 'mine.yaml').write_text(text, encoding='utf-8')
-        process = subprocess.run(
-            [sys.executable, '-m', 'oxygen_ros', 'profile', 'check', str(tmp_path / 'mine.yaml'),
-             '--seconds', '2', '--json', str(tmp_path / 'found.json'), *options],
-            capture_output=True, text=True, timeout=90)
-        assert not process.stderr, process.stderr
-        return process, json.loads((tmp_path / 'found.json').read_text(encoding='utf-8'))
-    return run
+PROFILES = {
+    'fits': PATIENT_YAML,
+    'does not fit': PATIENT_YAML.replace('elbow:', 'elbw:').replace('wrist/image', 'wrist/color'),
+}
 
 
-def test_a_profile_that_fits(check):
-    process, report = check(PATIENT_YAML)
+@pytest.fixture(scope='module')
+def checked(robot, tmp_path_factory):
+    """Check both profiles at once against the robot that publishes here; return name -> end."""
+    folder, ends, processes = tmp_path_factory.mktemp('profiles'), {}, {}
+    try:
+        for name, text in PROFILES.items():
+            (folder / f'{name}.yaml').write_text(text, encoding='utf-8')
+            processes[name] = subprocess.Popen(
+                [sys.executable, '-m', 'oxygen_ros', 'profile', 'check',
+                 str(folder / f'{name}.yaml'), '--seconds', '2', '--json',
+                 str(folder / f'{name}.json')], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, preexec_fn=die_with_parent)
+        for name, process in processes.items():
+            out, err = process.communicate(timeout=90)
+            assert not err, err
+            ends[name] = process.returncode, out, json.loads(
+                (folder / f'{name}.json').read_text(encoding='utf-8'))
+        return ends
+    finally:
+        for process in processes.values():
+            process.kill()
+
+
+def test_a_profile_that_fits(checked):
+    code, out, report = checked['fits']
     wrong = [finding for finding in report['findings'] if finding['level'] == 'wrong']
-    assert process.returncode == 0 and report['fits'] and not wrong
-    assert 'The profile bench fits.' in process.stdout
+    assert code == 0 and report['fits'] and not wrong
+    assert 'The profile bench fits.' in out
     names = {finding['name'] for finding in report['findings']}
     assert {'cameras.front (/front/image)', 'cameras.wrist (/wrist/image)',
             'joint_states (/joint_states)', 'limits', 'actions'} <= names
-    assert 'names all 3 joints' in process.stdout
+    assert 'names all 3 joints' in out
 
 
-def test_a_profile_that_does_not_fit(check):
-    process, report = check(
-        PATIENT_YAML.replace('elbow:', 'elbw:').replace('wrist/image', 'wrist/color'))
-    assert process.returncode == 1 and not report['fits']
-    assert 'never names elbw' in process.stdout
-    assert '/wrist/color is not published' in process.stdout
-    assert '-> correct the topic; of this type there is: /front/image, /wrist/image' \
-        in process.stdout
-    assert 'does not fit yet: 2 to correct' in process.stdout
+def test_a_profile_that_does_not_fit(checked):
+    code, out, report = checked['does not fit']
+    assert code == 1 and not report['fits']
+    assert 'never names elbw' in out
+    assert '/wrist/color is not published' in out
+    assert '-> correct the topic; of this type there is: /front/image, /wrist/image' in out
+    assert 'does not fit yet: 2 to correct' in out
 
 
 def test_slow_now_is_told_from_wrong():

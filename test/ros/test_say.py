@@ -38,15 +38,8 @@ def test_the_words_arrive(make_node, tmp_path):
     said = say('put the red', 'cube in the tray', '--json', str(tmp_path / 'said.json'),
                '--ros-args', '-r', '__ns:=/quiet')
     assert (said.returncode, said.stderr) == (0, '')
-    wait_until(lambda: heard, timeout_s=10)
+    wait_until(lambda: heard)
     assert heard == ['put the red cube in the tray']
     assert json.loads((tmp_path / 'said.json').read_text()) == {
         'instruction': 'put the red cube in the tray', 'listeners': 1}
     assert 'said to 1 listeners: put the red cube in the tray' in said.stdout
-
-
-def test_where_nobody_listens_it_says_so():
-    said = say('hello', '--ros-args', '-r', '__ns:=/nobody_here')
-    assert said.returncode == 1
-    assert 'nobody listens to /nobody_here/instruction' in said.stderr
-    assert len(said.stderr.splitlines()) == 1

@@ -18,12 +18,9 @@ from pathlib import Path
 import re
 import time
 
-import pytest
-from ros_helpers import NodeProcess
-
 TEXT = (Path(__file__).resolve().parents[2] / 'doc' / 'reference' / 'topics.md').read_text(
     encoding='utf-8')
-OF_EVERY_NODE = ('/parameter_events', '/rosout', '/tf', '/documented/transition_event')
+OF_EVERY_NODE = ('/parameter_events', '/rosout', '/tf', '/oxygen/transition_event')
 LIFECYCLE_AND_PARAMETERS = re.compile(
     r'parameter|get_|set_logger|describe_|list_|change_state|type_description')
 
@@ -31,17 +28,9 @@ LIFECYCLE_AND_PARAMETERS = re.compile(
 def rows(heading: str) -> set[tuple[str, str]]:
     """Return (full name, type) of the table below a heading, for a node without namespace."""
     section = TEXT.split(f'## {heading}')[1].split('\n##')[0]
-    return {(name.replace('~', '/documented') if name[0] in '~/' else f'/{name}', kind.split()[0])
+    return {(name.replace('~', '/oxygen') if name[0] in '~/' else f'/{name}', kind.split()[0])
             for name, kind in re.findall(r'^\| `(.+?)` \| (.+?) \|', section, re.M)
             if not name.startswith('<')}
-
-
-@pytest.fixture(scope='module')
-def node(tmp_path_factory):
-    node = NodeProcess(tmp_path_factory.mktemp('reference'), parameters={'robot': 'so101'},
-                       ros_arguments=['-r', '__node:=documented'])
-    yield node
-    node.stop()
 
 
 def settled(observer, method: str, wanted: set[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -56,7 +45,7 @@ def settled(observer, method: str, wanted: set[tuple[str, str]]) -> set[tuple[st
     def complete():
         nonlocal found
         try:
-            offered = getattr(observer, method)('documented', '/')
+            offered = getattr(observer, method)('oxygen', '/')
         except RuntimeError:      # not discovered yet
             return False
         found = {(name, kind) for name, kinds in offered for kind in kinds
@@ -70,20 +59,20 @@ def settled(observer, method: str, wanted: set[tuple[str, str]]) -> set[tuple[st
     return found
 
 
-def test_published_topics(node, make_node):
+def test_published_topics(running_node, make_node):
     wanted = rows('It publishes')
     observer = make_node('reference_publishers')
     assert settled(observer, 'get_publisher_names_and_types_by_node', wanted) == wanted
 
 
-def test_subscribed_topics(node, make_node):
+def test_subscribed_topics(running_node, make_node):
     cameras = {(f'/{slot}/image', 'sensor_msgs/msg/Image') for slot in ('front', 'wrist')}
     wanted = rows('It listens to') | cameras
     observer = make_node('reference_subscribers')
     assert settled(observer, 'get_subscriber_names_and_types_by_node', wanted) == wanted
 
 
-def test_services(node, make_node):
-    wanted = rows('It answers') - {('/documented/ask', 'oxygen_ros/action/Ask')}   # an action
+def test_services(running_node, make_node):
+    wanted = rows('It answers') - {('/oxygen/ask', 'oxygen_ros/action/Ask')}   # an action
     observer = make_node('reference_services')
     assert settled(observer, 'get_service_names_and_types_by_node', wanted) == wanted
