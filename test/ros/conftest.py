@@ -149,3 +149,22 @@ def running_node(tmp_path_factory, robot, heard):
         yield node
     finally:
         node.kill()
+
+
+@pytest.fixture(scope='session')
+def simulated_node(tmp_path_factory):
+    """Start /robot1/left on simulated time with a parameter file; it waits for a clock."""
+    folder = tmp_path_factory.mktemp('simulated')
+    parameters_file = folder / 'parameters.yaml'
+    parameters_file.write_text(
+        '/**:\n  ros__parameters:\n    use_sim_time: true\n    autostart: true\n'
+        '    control_rate_hz: 25\n    command_type: joint_state\n    replan_hz: 5\n')
+    node = NodeProcess(folder, ros_arguments=(
+        '--params-file', str(parameters_file), '-r', '__ns:=/robot1', '-r', '__node:=left'))
+    try:
+        node.wait_for_log('active: 25 commands per second on /robot1/command', timeout_s=240)
+        yield node
+        assert node.stop() == 0
+        assert 'Traceback' not in node.log
+    finally:
+        node.kill()

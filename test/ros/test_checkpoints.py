@@ -23,6 +23,8 @@ from lifecycle_msgs.msg import Transition
 import numpy as np
 import pytest
 from rcl_interfaces.srv import GetParameters
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from ros_helpers import call
 from ros_helpers import change_state
 from ros_helpers import FakeRobot
@@ -43,6 +45,7 @@ from oxygen_ros.ros import qos
 from oxygen_ros.srv import LoadCheckpoint
 
 NAME = 'checkpoints'   # of the node here: another one runs in the same domain
+PATH = f'/checkpoint_test/{NAME}'
 # As heard by this process, which is late itself on a busy machine; loading takes longer than this.
 LONGEST_GAP_S = 4.0
 pytestmark = pytest.mark.timeout(400)
@@ -95,7 +98,7 @@ def node(saved, listener, tmp_path_factory):
 
 def load(caller, checkpoint: Path):
     """Ask for another checkpoint."""
-    return call(caller, LoadCheckpoint, f'/checkpoint_test/{NAME}/load_checkpoint',
+    return call(caller, LoadCheckpoint, f'{PATH}/load_checkpoint',
                 LoadCheckpoint.Request(checkpoint=str(checkpoint)), timeout_s=180)
 
 
@@ -136,23 +139,23 @@ def test_another_checkpoint_takes_over_without_a_pause(node, listener, caller, s
     causes = {message.cause for message in listener.messages[f'{NAME}/deadline'][told:]}
     assert 'engine_dead' not in causes and 'starting' not in causes
     assert np.diff(listener.arrivals_s['command'][start:]).max() < LONGEST_GAP_S
-    values = call(caller, GetParameters, f'/checkpoint_test/{NAME}/get_parameters',
+    values = call(caller, GetParameters, f'{PATH}/get_parameters',
                   GetParameters.Request(names=['checkpoint'])).values
     assert values[0].string_value == str(saved / 'second')
 
 
-def test_without_statistics_nothing_moves(saved, tmp_path, caller):
-    process = NodeProcess(tmp_path, parameters={'checkpoint': str(saved / 'without_stats')},
-                          ros_arguments=('-r', '__node:=bare', '-r', '__ns:=/bare_test'))
-    try:
-        assert state_of(caller, name='/bare_test/bare', timeout_s=120) == 'unconfigured'
-        assert not change_state(caller, Transition.TRANSITION_CONFIGURE, name='/bare_test/bare',
-                                timeout_s=180)
-        process.wait_for_log('cannot configure: no normalisation statistics: ')
-        assert 'norm_stats.json does not exist' in process.log
-        assert state_of(caller, name='/bare_test/bare') == 'unconfigured'
-        answer = call(caller, LoadCheckpoint, '/bare_test/bare/load_checkpoint',
-                      LoadCheckpoint.Request(checkpoint=str(saved / 'first')))
-        assert not answer.success and 'not configured' in answer.message
-    finally:
-        process.kill()
+def test_without_statistics_nothing_moves(node, listener, caller, saved):
+    for transition in (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP):
+        assert change_state(caller, transition, name=PATH)
+    parameter = Parameter('checkpoint', value=str(saved / 'without_stats')).to_parameter_msg()
+    result, = call(caller, SetParameters, f'{PATH}/set_parameters',
+                   SetParameters.Request(parameters=[parameter])).results
+    assert result.successful, result.reason
+    count = len(listener.messages['command'])
+    assert not change_state(caller, Transition.TRANSITION_CONFIGURE, name=PATH, timeout_s=180)
+    node.wait_for_log('cannot configure: no normalisation statistics: ')
+    assert 'norm_stats.json does not exist' in node.log
+    assert state_of(caller, name=PATH) == 'unconfigured'
+    answer = load(caller, saved / 'first')
+    assert not answer.success and 'not configured' in answer.message
+    assert len(listener.messages['command']) == count

@@ -17,24 +17,15 @@
 import threading
 import time
 
-from lifecycle_msgs.msg import Transition
 import pytest
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from ros_domain import draw_domain
-from ros_helpers import call
-from ros_helpers import change_state
 from ros_helpers import LIMIT_S
-from ros_helpers import Listener
-from ros_helpers import NodeProcess
-from ros_helpers import state_of
-from ros_helpers import wait_until
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory
 
-from oxygen_ros.ros import qos
 from oxygen_ros.ros.executor import aside
 from oxygen_ros.ros.executor import make_executor
 
@@ -94,26 +85,3 @@ def test_a_slow_service_holds_up_no_other_and_is_called_one_at_a_time(spinning):
     assert time.process_time() - start_cpu_s < 0.5 * (second_s - start_s), 'it waits busily'
     executor.shutdown()
     node.destroy_node()
-
-
-def test_a_node_without_an_events_executor_moves_and_answers_while_it_loads(tmp_path, make_node):
-    # As on Humble, where rclpy has none.
-    (tmp_path / 'sitecustomize.py').write_text(
-        "import sys\nsys.modules['rclpy.experimental'] = None\n")
-    caller, heard = make_node('humble_caller'), Listener(make_node('humble_listener'))
-    heard.listen(JointTrajectory, 'command', qos.stream())
-    process = NodeProcess(tmp_path / 'node', parameters={'tasks_file': 'none'},
-                          env={'PYTHONPATH': str(tmp_path)})
-    try:
-        assert state_of(caller) == 'unconfigured'
-        loading = threading.Thread(target=change_state,
-                                   args=(caller, Transition.TRANSITION_CONFIGURE), daemon=True)
-        loading.start()
-        states = []
-        wait_until(lambda: states.append(state_of(caller)) or 'inactive' in states)
-        assert 'configuring' in states, 'nobody could ask while it loaded'
-        assert call(caller, Trigger, 'oxygen/stop', Trigger.Request()).success
-        assert process.stop() == 0
-        assert 'Traceback' not in process.log
-    finally:
-        process.kill()

@@ -68,19 +68,27 @@ def test_ask_prints_the_answer_and_writes_it_down(running_node, heard, tmp_path)
 
 
 def test_ctrl_c_cancels_a_question(running_node, heard):
-    process = start('ask', 'tell me everything', '--max-tokens', '64')
-    try:
-        count = len([1 for piece in heard.messages['oxygen/language'] if piece.task == 'ask'])
-        wait_until(lambda: len([1 for piece in heard.messages['oxygen/language']
-                                if piece.task == 'ask']) > count, timeout_s=START_S)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=15)
-    finally:
-        process.kill()
-    assert (process.returncode, err) == (130, '')
-    last = wait_until(lambda: next((piece for piece in reversed(heard.messages['oxygen/language'])
-                                    if piece.task == 'ask' and piece.final), None))
+    def interrupted():
+        count = len(heard.messages['oxygen/language'])
+
+        def pieces():
+            return [piece for piece in heard.messages['oxygen/language'][count:]
+                    if piece.task == 'ask']
+        process = start('ask', 'tell me everything', '--max-tokens', '64')
+        try:
+            wait_until(pieces, timeout_s=START_S)
+            process.send_signal(signal.SIGINT)
+            end = end_of(process)
+        finally:
+            process.kill()
+        return end, wait_until(lambda: next((piece for piece in pieces() if piece.final), None))
+
+    for _ in range(5):      # on a busy machine an answer may be ready before the signal is
+        (code, out, err), last = interrupted()
+        if last.reason == 'cancelled':
+            break
     assert last.reason == 'cancelled' and last.full_text.startswith(out.rstrip('\n'))
+    assert (code, err) == (130, '')
 
 
 def test_a_question_that_cannot_be_answered_is_told_in_one_line(running_node):

@@ -16,7 +16,7 @@
 A node with another name, in a namespace, with a parameter file, on simulated time.
 
 Pinned: a clock of zero taken for a time (TIM-03), parameter files that do not match a namespace
-(LCH-02), a bag that starts again.
+(LCH-02), a bag that starts again. test_recordings.py goes on with the node.
 """
 
 import threading
@@ -30,7 +30,6 @@ from ros_helpers import call
 from ros_helpers import FakeRobot
 from ros_helpers import LIMIT_S
 from ros_helpers import Listener
-from ros_helpers import NodeProcess
 from ros_helpers import wait_until
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -94,18 +93,9 @@ def heard(make_node, clock):
 
 
 @pytest.fixture(scope='module')
-def node(tmp_path_factory, heard):
-    """Start the node."""
-    folder = tmp_path_factory.mktemp('sim_time')
-    parameters_file = folder / 'parameters.yaml'
-    parameters_file.write_text(
-        '/**:\n  ros__parameters:\n    use_sim_time: true\n    autostart: true\n'
-        '    control_rate_hz: 25\n    command_type: joint_state\n    replan_hz: 5\n')
-    node = NodeProcess(folder, ros_arguments=(
-        '--params-file', str(parameters_file), '-r', '__ns:=/robot1', '-r', '__node:=left'))
-    node.wait_for_log('active: 25 commands per second on /robot1/command', timeout_s=90)
-    yield node
-    node.kill()
+def node(heard, simulated_node):
+    """Return the node, listened to since its start."""
+    return simulated_node
 
 
 def verdict(heard, wanted: str, cause: str = '', *, timeout_s: float = LIMIT_S):
@@ -163,5 +153,4 @@ def test_a_clock_that_starts_again_starts_the_node_afresh_once(node, heard, cloc
     node.wait_for_log('reset: ')
     time.sleep(1.0)   # for a second one, which must not come
     assert node.log.count('starting afresh') == node.log.count('reset: ') == 1
-    assert node.stop() == 0
     assert 'Traceback' not in node.log

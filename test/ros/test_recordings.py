@@ -34,7 +34,6 @@ from rcl_interfaces.msg import ParameterValue
 from rcl_interfaces.srv import SetParameters
 from ros_helpers import call
 from ros_helpers import Listener
-from ros_helpers import NodeProcess
 from ros_helpers import ROBOT_YAML
 from ros_helpers import ROOT
 from ros_helpers import wait_until
@@ -57,9 +56,9 @@ from oxygen_ros.msg import ActionChunk
 from oxygen_ros.msg import Deadline
 from oxygen_ros.ros import qos
 
-NAMESPACE = 'replayed'
+NAMESPACE, NODE = 'robot1', 'left'
 INSTRUCTION = 'put the blue cube in the tray'     # neither the profile's nor the simulator's
-CHUNK, DEADLINE = f'/{NAMESPACE}/oxygen/action_chunk', f'/{NAMESPACE}/oxygen/deadline'
+CHUNK, DEADLINE = f'/{NAMESPACE}/{NODE}/action_chunk', f'/{NAMESPACE}/{NODE}/deadline'
 
 
 def robot_scene(seconds):
@@ -118,14 +117,9 @@ def heard(make_node):
 
 
 @pytest.fixture(scope='module')
-def node(tmp_path_factory, heard):
-    """Run a node on simulated time that looks at everything it is shown."""
-    node = NodeProcess(tmp_path_factory.mktemp('replayed'), parameters={
-        'autostart': 'true', 'use_sim_time': 'true', 'replan_hz': 50.0},
-        ros_arguments=['-r', f'__ns:=/{NAMESPACE}'])
-    node.wait_for_log('active', timeout_s=300)
-    yield node
-    node.kill()
+def node(heard, simulated_node):
+    """Return the node on simulated time of test_node_sim_time.py."""
+    return simulated_node
 
 
 @pytest.fixture(scope='module')
@@ -162,7 +156,7 @@ def incident(tools, node, heard, make_node, bag, profile, tmp_path_factory):
     simulator.publish(String(data='pick up the red cube'))
     assert tools('say', INSTRUCTION).finish()[0] == 0
     path = tmp_path_factory.mktemp('recordings') / 'incident'
-    recorder = tools('record', '--output', str(path))
+    recorder = tools('record', '--node', NODE, '--output', str(path))
     assert tools('play', str(bag), '--robot', str(profile), '--rate', '0.5').finish(
         timeout_s=200)[0] == 0
     code, said = recorder.finish(number=signal.SIGINT)
@@ -182,8 +176,8 @@ def test_an_incident_begins_with_the_instruction_in_force_and_replays_with_it(in
     with Bag(path) as recorded:
         assert not recorded.faults
         assert {f'/{NAMESPACE}/{topic}' for topic in (
-            'front/image', 'wrist/image', 'joint_states', 'command', 'oxygen/action_chunk',
-            'oxygen/deadline')} <= set(recorded.types)
+            'front/image', 'wrist/image', 'joint_states', 'command', f'{NODE}/action_chunk',
+            f'{NODE}/deadline')} <= set(recorded.types)
         first, *others = recorded.messages([instruction])
         assert recorded.decode(first).data == INSTRUCTION and not others
         assert first.time_ns == min(
