@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import as_completed
 from concurrent.futures import ProcessPoolExecutor
 import multiprocessing
+from multiprocessing.context import BaseContext
 import os
 from pathlib import Path
 
@@ -47,9 +48,9 @@ def collect(folder: Path, *, num_episodes: int, seed: int, num_processes: int,
     done = len(jobs) - len(missing)
     on_progress(done, len(jobs))
     if missing:
-        # Spawned: a GL context does not survive a fork.
-        with ProcessPoolExecutor(num_processes,
-                                 mp_context=multiprocessing.get_context('spawn')) as pool:
+        # Never forked from here: a GL context does not survive that.
+        context = multiprocessing.get_context('spawn') if student is None else with_libraries()
+        with ProcessPoolExecutor(num_processes, mp_context=context) as pool:
             futures = [pool.submit(write_shard, path, jobs[path], seed, student)
                        for path in missing]
             for future in as_completed(futures):
@@ -57,6 +58,13 @@ def collect(folder: Path, *, num_episodes: int, seed: int, num_processes: int,
                 done += 1
                 on_progress(done, len(jobs))
     return list(jobs)
+
+
+def with_libraries() -> BaseContext:
+    """Return what starts processes with the libraries of the model, loaded once for all."""
+    context = multiprocessing.get_context('forkserver')
+    context.set_forkserver_preload(['torch', 'transformers.models.siglip.modeling_siglip'])
+    return context
 
 
 def write_shard(path: Path, numbers: range, seed: int, student: Path | None = None) -> None:

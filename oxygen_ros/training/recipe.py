@@ -21,7 +21,6 @@ Every stage leaves a file; what is there is not made again, so a run can be stop
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
-import multiprocessing
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from queue import Empty
@@ -32,6 +31,7 @@ import torch
 from oxygen_ros.checkpoint.tokenizer import TextTokenizer
 from oxygen_ros.training import vocabulary
 from oxygen_ros.training.collect import collect
+from oxygen_ros.training.collect import with_libraries
 from oxygen_ros.training.corrections import FIRST_NUMBER
 from oxygen_ros.training.dataset import Dataset
 from oxygen_ros.training.dataset import load_dataset
@@ -148,7 +148,7 @@ def dataset_file(folder: Path, what: str) -> Path:
 def _teach(folder: Path, recipe: Recipe, what: str, stages: Sequence[Stage],
            report: Report) -> None:
     """Go through the stages in several processes; what was learnt is in a file at the end."""
-    context = multiprocessing.get_context('spawn')
+    context = with_libraries()
     student = new_student(folder, recipe)
     make_meeting_point(folder / _MEETING_POINT, num_processes=recipe.num_processes,
                        num_weights=sum(weight.numel() for weight in student.parameters()))
