@@ -65,19 +65,19 @@ def test_pictures_and_joint_states_arrive_at_their_rates(listener, arm, tmp_path
     listener.subscribe(Image, 'front/image', qos_profile_sensor_data)
     listener.subscribe(Image, 'wrist/image', qos_profile_sensor_data)
     listener.subscribe(String, 'instruction', LATCHED)
-    process = arm('--seconds', '6', '--json', str(tmp_path / 'sim.json'),
+    process = arm('--seconds', '4', '--json', str(tmp_path / 'sim.json'),
                   '--instruction', 'put the blue cube in the tray')
     assert process.wait(timeout=30) == 0, process.stderr.read()
 
     figures = json.loads((tmp_path / 'sim.json').read_text(encoding='utf-8'))
     # A machine that is busy with other things skips steps, but never loses or doubles one.
-    assert figures['control_steps'] + figures['steps_skipped'] == pytest.approx(300, abs=10)
-    assert figures['control_steps'] > 60
+    assert figures['control_steps'] + figures['steps_skipped'] == pytest.approx(200, abs=10)
+    assert figures['control_steps'] > 40
     for topic, wanted_hz in (('joint_states', 50), ('front/image', 20), ('wrist/image', 20)):
         times_s = [arrival_s for arrival_s, _ in listener.heard[topic]]
         rate_hz = (len(times_s) - 1) / (times_s[-1] - times_s[0])
         assert rate_hz < 1.1 * wanted_hz, topic
-        if figures['steps_skipped'] < 15:
+        if figures['steps_skipped'] < 10:
             assert rate_hz > 0.85 * wanted_hz, topic
     for slot, size in (('front', 96), ('wrist', 96)):
         first = listener.messages(f'{slot}/image')[0]
