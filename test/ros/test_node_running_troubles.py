@@ -31,6 +31,7 @@ from lifecycle_msgs.msg import Transition
 import numpy as np
 import pytest
 from ros_helpers import ask
+from ros_helpers import call
 from ros_helpers import change_state
 from ros_helpers import diagnostic
 from ros_helpers import JOINTS
@@ -40,6 +41,8 @@ from ros_helpers import verdict
 from ros_helpers import wait_until
 from sensor_msgs.msg import Image
 from trajectory_msgs.msg import JointTrajectory
+
+from oxygen_ros.srv import Recall
 
 
 def test_a_stalled_process_sends_no_burst_afterwards(running_node, heard):
@@ -123,6 +126,7 @@ def test_a_camera_that_repeats_one_picture_is_frozen(running_node, robot, heard)
 
 def test_killing_the_engine_holds_the_robot_and_brings_the_engine_back(
         running_node, caller, heard):
+    fact = wait_until(lambda: heard.last('oxygen/memory'))
     goal, _ = ask(caller, heard, 'will you survive?', max_tokens=64)
     pid = heard.last('oxygen/engine').pid
     start = len(heard.arrivals_s['command'])
@@ -139,6 +143,9 @@ def test_killing_the_engine_holds_the_robot_and_brings_the_engine_back(
     assert status.pid != pid
     texts = len(heard.messages['oxygen/language'])
     wait_until(lambda: len(heard.messages['oxygen/language']) > texts)
+    known = call(caller, Recall, 'oxygen/recall',
+                 Recall.Request(subject=fact.subject, history=True)).facts
+    assert fact.fact_id in [found.fact_id for found in known]
 
 
 def test_deactivate_sends_the_fallback_last_and_activate_goes_on(
