@@ -105,7 +105,7 @@ def test_twists_within_limits_and_zero_at_the_end(cartesian_robot, make_node, tm
     listener.listen(TwistStamped, 'servo/twist', QoSProfile(depth=100))
     listener.listen(Float64MultiArray, 'hand/goal', QoSProfile(depth=100))
     node = NodeProcess(tmp_path / 'node', parameters={
-        'robot': str(tmp_path / 'cartesian.yaml'), 'autostart': True},
+        'robot': str(tmp_path / 'cartesian.yaml'), 'autostart': True, 'tasks_file': 'none'},
         ros_arguments=['-r', '__node:=cartesian'])
     try:
         node.wait_for_log('active: 50 commands per second', timeout_s=240)

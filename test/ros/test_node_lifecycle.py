@@ -55,8 +55,23 @@ def caller(make_node):
 
 
 @pytest.fixture(scope='module')
-def node(tmp_path_factory):
-    """Start a node that waits to be configured."""
+def tasks(tmp_path_factory):
+    """Return where a file of tasks will be."""
+    return tmp_path_factory.mktemp('tasks') / 'tasks.yaml'
+
+
+@pytest.fixture(scope='module')
+def mended(tmp_path_factory, tasks):
+    """Start a node whose tasks are not there yet."""
+    node = NodeProcess(tmp_path_factory.mktemp('mended'), ros_arguments=('-r', '__node:=mended'),
+                       parameters={'tasks_file': str(tasks), 'max_text_tokens': 8})
+    yield node
+    node.kill()
+
+
+@pytest.fixture(scope='module')
+def node(tmp_path_factory, mended):
+    """Start a node that waits to be configured, at the same time as the other."""
     node = NodeProcess(tmp_path_factory.mktemp('lifecycle'), parameters={'tasks_file': 'none'})
     yield node
     node.kill()
@@ -128,35 +143,30 @@ def test_shutdown_finalises_and_sigterm_ends_the_process(node, caller):
     assert 'Traceback' not in node.log
 
 
-def test_a_failed_configure_says_why_and_works_after_the_remedy(tmp_path, caller):
-    tasks = tmp_path / 'tasks.yaml'
-    node = NodeProcess(tmp_path, parameters={'tasks_file': str(tasks), 'max_text_tokens': 8},
-                       ros_arguments=('-r', '__node:=mended'))
-    try:
+def test_a_failed_configure_says_why_and_works_after_the_remedy(mended, tasks, caller):
+    assert not change_state(caller, Transition.TRANSITION_CONFIGURE, name='mended')
+    mended.wait_for_log(f'{tasks} does not exist; check the path')
+    assert state_of(caller, name='mended') == 'unconfigured'
+    for text, told in (
+            ('narrate: {prompt: "Say: ", triger: every_frame}\n', "unknown key 'triger'"),
+            ('narrate: {prompt: "Say: ", trigger: every_frame}\n',
+             'narrate: max_tokens 16 is more than max_text_tokens 8')):
+        tasks.write_text(text)
         assert not change_state(caller, Transition.TRANSITION_CONFIGURE, name='mended')
-        node.wait_for_log(f'{tasks} does not exist; check the path')
-        assert state_of(caller, name='mended') == 'unconfigured'
-        tasks.write_text('narrate: {prompt: "Say: ", triger: every_frame}\n')
-        assert not change_state(caller, Transition.TRANSITION_CONFIGURE, name='mended')
-        node.wait_for_log("unknown key 'triger'")
-        tasks.write_text('narrate: {prompt: "Say: ", trigger: every_frame}\n')
-        assert not change_state(caller, Transition.TRANSITION_CONFIGURE, name='mended')
-        node.wait_for_log('narrate: max_tokens 16 is more than max_text_tokens 8')
-        tasks.write_text('narrate: {prompt: "Say: ", max_tokens: 8}\n')
-        client = caller.create_client(ChangeState, 'mended/change_state')
-        client.call_async(ChangeState.Request(
-            transition=Transition(id=Transition.TRANSITION_CONFIGURE)))
-        # A signal in the middle of the load ends it at once.
-        node.wait_for_log('engine starting, process')
-        children = _children(node.process.pid)
-        start_s = time.monotonic()
-        node.signal(signal.SIGTERM)
-        assert node.wait(timeout_s=8) == 0
-        assert time.monotonic() - start_s < 5.0
-        assert children and not any(os.path.exists(f'/proc/{pid}') for pid in children)
-        assert 'Traceback' not in node.log
-    finally:
-        node.kill()
+        mended.wait_for_log(told)
+    tasks.write_text('narrate: {prompt: "Say: ", max_tokens: 8}\n')
+    client = caller.create_client(ChangeState, 'mended/change_state')
+    client.call_async(ChangeState.Request(
+        transition=Transition(id=Transition.TRANSITION_CONFIGURE)))
+    # A signal in the middle of the load ends it at once.
+    mended.wait_for_log('engine starting, process')
+    children = _children(mended.process.pid)
+    start_s = time.monotonic()
+    mended.signal(signal.SIGTERM)
+    assert mended.wait(timeout_s=8) == 0
+    assert time.monotonic() - start_s < 5.0
+    assert children and not any(os.path.exists(f'/proc/{pid}') for pid in children)
+    assert 'Traceback' not in mended.log
 
 
 def _children(pid: int) -> list[int]:

@@ -51,7 +51,7 @@ from oxygen_ros.srv import Recall
 
 def test_commands_come_at_the_control_rate_on_the_wire(running_node, heard):
     start = len(heard.arrivals_s['command'])
-    time.sleep(4.0)
+    time.sleep(2.0)
     arrivals = np.array(heard.arrivals_s['command'][start:])
     rate = (len(arrivals) - 1) / (arrivals[-1] - arrivals[0])
     assert rate == pytest.approx(50.0, rel=0.04)
@@ -221,7 +221,7 @@ def test_an_independent_watcher_sees_the_same_and_a_frozen_one_slows_nobody(
         [sys.executable, '-m', 'oxygen_ros.ros.monitor', '--json', str(tmp_path / 'watch.json')],
         cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
-        time.sleep(4.0)
+        time.sleep(3.0)
         os.kill(watcher.pid, signal.SIGSTOP)
         late_before_s = heard.next('oxygen/deadline').missed
         start = len(heard.arrivals_s['command'])
