@@ -19,10 +19,12 @@ Each looks for as long as discovery may take, so all of them look at the same ti
 """
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+from ros_domain import draw_domain
 from ros_helpers import die_with_parent
 from ros_helpers import ROOT
 
@@ -37,6 +39,8 @@ def folder(tmp_path_factory):
 def ended(make_node, folder):
     """Run every command beside a node that none of them looks for; return name -> its end."""
     make_node('driver', namespace='/left')
+    # It tells of other nodes as they come and go, so these are not among them.
+    env_of_watch = {**os.environ, 'ROS_DOMAIN_ID': str(draw_domain())}
     processes = {}
     try:
         for name, *words in (
@@ -47,7 +51,8 @@ def ended(make_node, folder):
             processes[name] = subprocess.Popen(
                 [sys.executable, '-m', 'oxygen_ros', name, *words, '--ros-args', '-r',
                  '__ns:=/left'], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, preexec_fn=die_with_parent)
+                stderr=subprocess.PIPE, preexec_fn=die_with_parent,
+                env=env_of_watch if name == 'watch' else None)
         return {name: (*process.communicate(timeout=90), process.returncode)
                 for name, process in processes.items()}
     finally:

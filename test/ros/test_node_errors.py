@@ -53,7 +53,16 @@ CASES = {
 
 
 @pytest.fixture(scope='module')
-def started(tmp_path_factory):
+def lost(tmp_path_factory):
+    """Start a node whose checkpoint is not there."""
+    node = NodeProcess(tmp_path_factory.mktemp('lost'), parameters={
+        'checkpoint': '/no/such/model', 'autostart': True})
+    yield node
+    node.kill()
+
+
+@pytest.fixture(scope='module')
+def started(tmp_path_factory, lost):
     """Start every wrong node at once; most of their time is the start of Python."""
     folder = tmp_path_factory.mktemp('errors')
     nodes = {}
@@ -92,15 +101,11 @@ def test_a_wrong_start_ends_with_one_clear_line(started, name):
     assert len(complaints) == 1
 
 
-def test_a_checkpoint_that_is_not_there_ends_an_autostarted_node(tmp_path):
-    node = NodeProcess(tmp_path, parameters={'checkpoint': '/no/such/model', 'autostart': True})
-    try:
-        assert node.wait(timeout_s=60) == 1
-        assert '/no/such/model' in node.log
-        assert 'cannot configure' in node.log
-        assert 'Traceback' not in node.log
-    finally:
-        node.kill()
+def test_a_checkpoint_that_is_not_there_ends_an_autostarted_node(lost):
+    assert lost.wait(timeout_s=60) == 1
+    assert '/no/such/model' in lost.log
+    assert 'cannot configure' in lost.log
+    assert 'Traceback' not in lost.log
 
 
 def test_numbers_and_quoted_text_are_taken_as_meant_and_unknown_names_are_told(tmp_path):
