@@ -81,13 +81,13 @@ def table():
 
 
 def actions_of(table, policy, num_texts):
-    """Return all actions of half a second under an engine policy, untrained weights."""
+    """Return all actions of two looks under an engine policy, untrained weights."""
     loop = ClosedLoop('builtin:tiny', table, policy=policy,
                       tasks=examination.standing_tasks(num_texts))
     table.reset(seed=3)
-    episode = loop.run('pick up the red cube', max_seconds=0.6)
+    episode = loop.run('pick up the red cube', max_seconds=0.4)
     loop.close()
-    assert len(episode.actions) == 3
+    assert len(episode.actions) == 2
     return np.stack(episode.actions)
 
 
