@@ -41,7 +41,7 @@ def test_in_real_time_node_and_simulator_run_as_processes(tmp_path):
                              'oxygen', '--json', str(path)]) == 0
     row, = json.loads(path.read_text(encoding='utf-8'))['rows']
     assert row['episodes'] == 2 and row['successes'] >= 1
-    assert row['replans_per_s'] > 1 and row['tokens_per_s'] > 1
+    assert row['replans_per_s'] > 1 and row['tokens_per_s'] > 0
 
 
 def test_what_cannot_be_loaded_is_told_in_one_line(capsys):
