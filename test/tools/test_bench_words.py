@@ -22,15 +22,17 @@ from oxygen_ros.tools import bench
 from oxygen_ros.tools.bench_words import table
 
 TASKS = """
-narrate: {prompt: "Narrate: ", max_tokens: 16, target_tokens_per_s: 20, priority: 5}
+narrate: {prompt: "\\nNarrate: ", max_tokens: 16, target_tokens_per_s: 20, priority: 5}
 """
 
 
 @pytest.mark.timeout(200)       # a busy machine loads slowly
 def test_turns_with_and_without_language_are_measured_in_one_run(tmp_path, capsys):
     (tmp_path / 'tasks.yaml').write_text(TASKS)
-    code = bench.main(['words', '--seconds', '4', '--turn', '2', '--replan-hz', '2', '--tasks',
-                       str(tmp_path / 'tasks.yaml'), '--json', str(tmp_path / 'words.json')])
+    code = bench.main(['words', '--seconds', '4', '--turn', '2', '--replan-hz', '2',
+                       '--checkpoint', 'builtin:tabletop', '--robot', 'table_top',
+                       '--tasks', str(tmp_path / 'tasks.yaml'),
+                       '--json', str(tmp_path / 'words.json')])
     assert code == 0
     figures = json.loads((tmp_path / 'words.json').read_text())
     speaking, silent = figures['turns']['with language'], figures['turns']['without']
