@@ -13,13 +13,14 @@
 # limitations under the License.
 
 """
-Run all tests in two halves at the same time: python scripts/run_tests.py [PYTEST OPTION ...].
+Run all tests in three parts at the same time: python scripts/run_tests.py [PYTEST OPTION ...].
 
-The first half watches real nodes on the wire; it mostly waits, and needs its share of the machine
-in time. The second half mostly computes and gives way; its output is shown when both are done.
+The first part watches real nodes on the wire; it mostly waits, and needs its share of the machine
+in time. The others mostly compute and give way; their output is shown when all are done.
 A file with a failure runs once more alone, where nothing takes its time; that decides.
 """
 
+from contextlib import ExitStack
 from contextlib import suppress
 import json
 import os
@@ -29,44 +30,51 @@ import sys
 import tempfile
 
 ON_THE_WIRE = ('test/faults', 'test/launch', 'test/ros')
-HALVES = {'wire': ON_THE_WIRE,
-          'rest': (*(f'--ignore={folder}' for folder in ON_THE_WIRE), 'test')}
+COMMANDS = ('test/sim', 'test/tools', 'test/view')
+PARTS = {'wire': ON_THE_WIRE,
+         'commands': COMMANDS,
+         'rest': (*(f'--ignore={folder}' for folder in ON_THE_WIRE + COMMANDS), 'test')}
 CACHE = Path('.pytest_cache')
-TESTS_FAILED, NO_TESTS = 1, 5   # of pytest; its options may select none in one half
+TESTS_FAILED, NO_TESTS = 1, 5   # of pytest; its options may select none in one part
 
 
 def main(options: list[str]) -> int:
-    """Return pytest's exit code, of the half that failed if one did."""
-    with tempfile.TemporaryFile() as output:
-        rest = _start('rest', '--cache-clear', *options, stdout=output, stderr=subprocess.STDOUT,
-                      preexec_fn=lambda: os.nice(5))
-        codes = {'wire': _wait(_start('wire', '--cache-clear', *options)), 'rest': _wait(rest)}
-        output.seek(0)
-        sys.stdout.buffer.write(output.read())
-    for half in [half for half, code in codes.items() if code == TESTS_FAILED]:
-        files = _files_with_failures(half)
+    """Return pytest's exit code, of the part that failed if one did."""
+    with ExitStack() as stack:
+        outputs = {part: stack.enter_context(tempfile.TemporaryFile())
+                   for part in ('commands', 'rest')}
+        running = {part: _start(part, '--cache-clear', *options, stdout=output,
+                                stderr=subprocess.STDOUT, preexec_fn=lambda: os.nice(5))
+                   for part, output in outputs.items()}
+        running['wire'] = _start('wire', '--cache-clear', *options)
+        codes = {part: _wait(running[part]) for part in PARTS}
+        for output in outputs.values():
+            output.seek(0)
+            sys.stdout.buffer.write(output.read())
+    for part in [part for part, code in codes.items() if code == TESTS_FAILED]:
+        files = _files_with_failures(part)
         print(f'\nonce more, alone: {", ".join(files)}', flush=True)
-        codes[half] = _wait(_start(half, *options, only=files))
+        codes[part] = _wait(_start(part, *options, only=files))
     return max(set(codes.values()) - {NO_TESTS}, default=NO_TESTS)
 
 
-def _start(half: str, *options: str, only: list[str] | None = None, **streams) -> subprocess.Popen:
+def _start(part: str, *options: str, only: list[str] | None = None, **streams) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, '-m', 'pytest', '-o',
-                             f'cache_dir={CACHE / half}', *options, *(only or HALVES[half])],
+                             f'cache_dir={CACHE / part}', *options, *(only or PARTS[part])],
                             **streams)
 
 
-def _files_with_failures(half: str) -> list[str]:
+def _files_with_failures(part: str) -> list[str]:
     """Return whole files: tests that share a running node run in the order of their file."""
-    failed = json.loads((CACHE / half / 'v/cache/lastfailed').read_text(encoding='utf-8'))
+    failed = json.loads((CACHE / part / 'v/cache/lastfailed').read_text(encoding='utf-8'))
     return sorted({test.split('::')[0] for test in failed})
 
 
-def _wait(half: subprocess.Popen) -> int:
-    """Return its exit code; a Ctrl-C reaches both halves, and they end by themselves."""
+def _wait(part: subprocess.Popen) -> int:
+    """Return its exit code; a Ctrl-C reaches all parts, and they end by themselves."""
     while True:
         with suppress(KeyboardInterrupt):
-            return half.wait()
+            return part.wait()
 
 
 if __name__ == '__main__':
