@@ -32,11 +32,19 @@ def stop_on_signals() -> threading.Event:
     """
     Return an event that SIGINT and SIGTERM set.
 
-    rclpy's own handlers end in a traceback when Ctrl-C arrives twice, as under ros2 launch.
+    rclpy's own handlers end in a traceback when Ctrl-C arrives twice, as under ros2 launch. From
+    the first on both are ignored: the interpreter gives up handlers of ours before it ends, and a
+    second one would still kill a process that has done all its work.
     """
-    stopping = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping, numbers = threading.Event(), (signal.SIGINT, signal.SIGTERM)
+
+    def stop(*_):
+        stopping.set()
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+
+    for number in numbers:
+        signal.signal(number, stop)
     return stopping
 
 

@@ -40,7 +40,7 @@ def test_in_real_time_node_and_simulator_run_as_processes(tmp_path):
     assert sim_compare.main(['--realtime', '--episodes', '1', '--texts', '1', '--policies',
                              'oxygen', '--json', str(path)]) == 0
     row, = json.loads(path.read_text(encoding='utf-8'))['rows']
-    assert row['episodes'] == 2 and row['successes'] >= 1
+    assert row['episodes'] == 2 and 0 < row['mean_seconds'] and row['verdicts']['fresh'] > 100
     assert row['replans_per_s'] > 1 and row['tokens_per_s'] > 0
 
 

@@ -204,6 +204,14 @@ def test_recording_has_a_bar_to_pause_and_jump_and_no_stop_button(browser):
     requests = []
     board = Board(now_s=time.monotonic)
     page = Page(board, port=0, actions={'play': lambda request: requests.append(request) or 'ok'})
+
+    def wait_for_request(wanted):
+        give_up_s = time.monotonic() + 10
+        while not requests:
+            assert time.monotonic() < give_up_s
+            time.sleep(0.05)
+        assert requests.pop() == wanted and not requests
+
     try:
         board.put('source', {'mode': 'recording', 'title': 'my_bag', 'can_stop': False})
         board.put('player', {'position': 65.0, 'duration': 130.0, 'paused': False})
@@ -212,12 +220,9 @@ def test_recording_has_a_bar_to_pause_and_jump_and_no_stop_button(browser):
         browser.wait_for("document.getElementById('time').textContent === '1:05 of 2:10'")
         assert browser.value("document.getElementById('stop').hidden")
         browser.value("document.getElementById('play').click()")
+        wait_for_request({'paused': True})
         browser.value("(() => { const slider = document.getElementById('position');"
                       " slider.value = 20; slider.dispatchEvent(new Event('change')) })()")
-        give_up_s = time.monotonic() + 10
-        while len(requests) < 2:
-            assert time.monotonic() < give_up_s
-            time.sleep(0.05)
-        assert requests == [{'paused': True}, {'position': 20}]
+        wait_for_request({'position': 20})
     finally:
         page.close()
