@@ -59,9 +59,10 @@ def main(options: list[str]) -> int:
 
 
 def _start(part: str, *options: str, only: list[str] | None = None, **streams) -> subprocess.Popen:
+    # A second thread of a part would only spin: the cores have enough to do.
     return subprocess.Popen([sys.executable, '-m', 'pytest', '-o',
                              f'cache_dir={CACHE / part}', *options, *(only or PARTS[part])],
-                            **streams)
+                            env={'OMP_NUM_THREADS': '1', **os.environ}, **streams)
 
 
 def _files_with_failures(part: str) -> list[str]:
