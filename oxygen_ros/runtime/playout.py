@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 MAX_BEHIND_S = 0.5      # a piece is never kept longer
-NUM_TEXTS = 20          # whose lateness decides how far ahead the next begins
-NUM_PIECES = 64         # whose mean spacing is the rhythm that the engine keeps up
+NUM_TEXTS = 60          # whose lateness decides how far ahead the next begins
+NUM_PIECES = 256        # whose mean spacing is the rhythm that the engine keeps up
 FIRST_MARGIN_S = 0.1    # before anything is known of a task
 
 
