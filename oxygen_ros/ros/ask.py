@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from dataclasses import field
 import itertools
 import threading
-import time
 
 from rclpy.action import ActionServer
 from rclpy.action import CancelResponse
@@ -33,7 +32,6 @@ from oxygen_ros.types import EndReason
 from oxygen_ros.types import TokenDelta
 
 MAX_QUESTIONS = 32           # open at once; more are refused
-CANCEL_WAIT_S = 0.5          # for rclpy to book a cancel that the engine has already carried out
 GOOD = (EndReason.EOS, EndReason.LENGTH, EndReason.STOP)
 
 
@@ -44,7 +42,6 @@ class Question:
     goal_handle: object
     pieces: list[str] = field(default_factory=list)
     num_tokens: int = 0
-    is_cancelled: bool = False
     final: TokenDelta | None = None
 
 
@@ -130,14 +127,12 @@ class AskServer:
 
     def _on_cancel(self, goal_handle) -> CancelResponse:
         with self._lock:
-            found = [(request_id, question) for request_id, question in self._questions.items()
+            found = [request_id for request_id, question in self._questions.items()
                      if question.goal_handle == goal_handle]
         session = self._session
         if not found or session is None:
             return CancelResponse.REJECT
-        request_id, question = found[0]
-        question.is_cancelled = True
-        session.cancel(request_id)
+        session.cancel(found[0])
         return CancelResponse.ACCEPT
 
     def _finish(self, goal_handle) -> Ask.Result:
@@ -147,12 +142,7 @@ class AskServer:
                 item for item in self._questions.items() if item[1].goal_handle == goal_handle)
             del self._questions[request_id]
         final = question.final
-        # The engine may be faster than rclpy, which books the cancel after our callback.
-        give_up_s = time.monotonic() + CANCEL_WAIT_S
-        while (question.is_cancelled and not goal_handle.is_cancel_requested
-               and time.monotonic() < give_up_s):
-            time.sleep(0.005)
-        if goal_handle.is_cancel_requested:
+        if goal_handle.is_cancel_requested:   # booked by now: one thread runs all of rclpy
             goal_handle.canceled()
         elif final.reason in GOOD:
             goal_handle.succeed()

@@ -16,6 +16,8 @@
 
 from collections.abc import Callable
 from collections.abc import Generator
+from concurrent.futures import Future
+from concurrent.futures import wait
 import threading
 
 from rclpy.context import Context
@@ -52,24 +54,21 @@ def aside(serve: Callable) -> Callable:
     turn = threading.Lock()
 
     async def callback(request, response):
-        answers, errors, done = [], [], threading.Event()
+        answer: Future = Future()
 
         def work():
-            try:
-                with turn:
-                    answers.append(serve(request, response))
-            except Exception as error:  # belongs to whoever called, as without a thread
-                errors.append(error)
-            finally:
-                done.set()
+            with turn:
+                try:
+                    answer.set_result(serve(request, response))
+                except Exception as error:  # belongs to whoever called, as without a thread
+                    answer.set_exception(error)
 
+        # Not of a pool, whose threads would keep the process from ending.
         threading.Thread(target=work, name='oxygen_service', daemon=True).start()
         # rclpy resumes a coroutine as often as it can, whatever it waits for: so wait here.
-        while not done.wait(POLL_S):
+        while not wait((answer,), timeout=POLL_S).done:
             await _NextRound()
-        if errors:
-            raise errors[0]
-        return answers[0]
+        return answer.result()
 
     return callback
 

@@ -35,8 +35,6 @@ from oxygen_ros.ros.command import stop_on_signals
 from oxygen_ros.ros.executor import make_executor
 from oxygen_ros.ros.oxygen_node import OxygenNode
 
-# Fixed, because the default is the number of cores and one thread cannot both load a checkpoint
-# and answer a service.
 SPIN_S = 0.1
 
 

@@ -14,6 +14,7 @@
 
 """Calls the listener from a thread of its own, so that it may take its time."""
 
+from contextlib import suppress
 import heapq
 import itertools
 import logging
@@ -25,8 +26,7 @@ from typing import Callable
 
 logger = logging.getLogger(__name__)
 
-Call = tuple[Callable[[Any], None], Any]
-TimedCall = tuple[float, int, Callable[[Any], None], Any]   # when; a number for the order
+Call = tuple[float, int, Callable[[Any], None], Any]   # when, and a number that keeps the order
 
 
 class Teller:
@@ -40,8 +40,7 @@ class Teller:
     """
 
     def __init__(self):
-        self._calls: queue.SimpleQueue[TimedCall | None] = queue.SimpleQueue()
-        self._later: list[TimedCall] = []      # a heap
+        self._calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self._numbers = itertools.count()
         self._thread: threading.Thread | None = None
         self.num_errors = 0
@@ -70,26 +69,19 @@ class Teller:
                 logger.warning('the listener is stuck; what it was not told yet is lost')
 
     def _run(self) -> None:
-        while (call := self._next()) is not None:
-            self._call(*call)
-
-    def _next(self) -> Call | None:
-        """Wait for the next call that is due; None at the end."""
-        while True:
-            wait_s = max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
-            try:
+        waiting: list[Call] = []    # a heap
+        is_open = True
+        while is_open or waiting:
+            wait_s = waiting[0][0] - time.monotonic() if waiting else None
+            if waiting and (wait_s <= 0 or not is_open):
+                self._call(*heapq.heappop(waiting)[2:])
+                continue
+            with suppress(queue.Empty):
                 call = self._calls.get(timeout=wait_s)
-            except queue.Empty:
-                return heapq.heappop(self._later)[2:]
-            if call is None:
-                break
-            if not call[0]:
-                return call[2:]
-            heapq.heappush(self._later, call)
-        if not self._later:
-            return None
-        self._calls.put(None)      # here again when this one is made
-        return heapq.heappop(self._later)[2:]
+                if call is None:
+                    is_open = False
+                else:
+                    heapq.heappush(waiting, call)
 
     def _call(self, method: Callable[[Any], None], argument: Any) -> None:
         try:

@@ -17,13 +17,12 @@
 import os
 from pathlib import Path
 import sys
-import threading
 
 sys.path.insert(0, str(Path(__file__).parents[1] / 'ros'))   # ros_helpers
 
+from background import spinning
 import pytest
 import rclpy
-from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from ros_domain import draw_domain
@@ -56,14 +55,7 @@ def make_node(ros_env):
     rclpy.init(context=context, domain_id=int(ros_env['ROS_DOMAIN_ID']),
                signal_handler_options=SignalHandlerOptions.NO)
     executor = make_executor(context)
-    stopping, nodes = threading.Event(), []
-
-    def spin():
-        while not stopping.is_set():
-            try:
-                executor.spin_once(timeout_sec=0.1)
-            except InvalidHandle:      # a test destroyed something in this moment
-                pass
+    nodes = []
 
     def make(name: str, **kwargs) -> Node:
         node = Node(name, context=context, namespace=ros_env['NAMESPACE'], **kwargs)
@@ -71,12 +63,8 @@ def make_node(ros_env):
         executor.add_node(node)
         return node
 
-    thread = threading.Thread(target=spin, daemon=True)
-    thread.start()
-    yield make
-    stopping.set()
-    thread.join(timeout=5)
-    executor.shutdown()
+    with spinning(executor):
+        yield make
     for node in nodes:
         node.destroy_node()
     context.try_shutdown()

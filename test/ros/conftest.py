@@ -15,7 +15,6 @@
 """Real processes over real DDS: a domain of our own, a robot that publishes, node processes."""
 
 import os
-import threading
 
 from ros_domain import draw_domain
 
@@ -24,10 +23,10 @@ os.environ['ROS_DOMAIN_ID'] = str(draw_domain())
 os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
 os.environ['ROS_LOCALHOST_ONLY'] = '1' if os.environ.get('ROS_DISTRO') == 'humble' else '0'
 
+from background import spinning
 from diagnostic_msgs.msg import DiagnosticArray
 import pytest
 import rclpy
-from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
@@ -54,22 +53,8 @@ from oxygen_ros.ros.executor import make_executor
 def executor():
     """Spin every node of this process in the background."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    executor = make_executor()
-    stopping = threading.Event()
-
-    def spin():
-        while not stopping.is_set():
-            try:
-                executor.spin_once(timeout_sec=0.1)
-            except InvalidHandle:      # a test destroyed its node in this moment
-                pass
-
-    thread = threading.Thread(target=spin, daemon=True)
-    thread.start()
-    yield executor
-    stopping.set()
-    thread.join(timeout=5)
-    executor.shutdown()
+    with spinning(make_executor()) as executor:
+        yield executor
     rclpy.try_shutdown()
 
 

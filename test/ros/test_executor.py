@@ -14,9 +14,9 @@
 
 """One thread serves everything: what takes long must not hold up the rest, on any rclpy."""
 
-import threading
 import time
 
+from background import spinning
 import pytest
 import rclpy
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -33,7 +33,7 @@ SLOW_S = 0.6
 
 
 @pytest.fixture(params=[make_executor, SingleThreadedExecutor], ids=['newest', 'humble'])
-def spinning(request):
+def served(request):
     """Return a spinning executor's context and what it serves: a slow and a fast service."""
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=draw_domain())
@@ -52,24 +52,14 @@ def spinning(request):
                         callback_group=MutuallyExclusiveCallbackGroup())
     node.create_service(Trigger, 'fast', fast)
     executor.add_node(node)
-    stopping = threading.Event()
-
-    def spin():
-        while not stopping.is_set():
-            executor.spin_once(timeout_sec=0.1)
-
-    thread = threading.Thread(target=spin, daemon=True)
-    thread.start()
-    yield context
-    stopping.set()
-    thread.join(timeout=5)
-    executor.shutdown()
+    with spinning(executor):
+        yield context
     node.destroy_node()
     context.try_shutdown()
 
 
-def test_a_slow_service_holds_up_no_other_and_is_called_one_at_a_time(spinning):
-    node, executor = Node('caller', context=spinning), make_executor(spinning)
+def test_a_slow_service_holds_up_no_other_and_is_called_one_at_a_time(served):
+    node, executor = Node('caller', context=served), make_executor(served)
     executor.add_node(node)
     slow, fast = (node.create_client(Trigger, name) for name in ('slow', 'fast'))
     assert slow.wait_for_service(LIMIT_S) and fast.wait_for_service(LIMIT_S)
